@@ -1,0 +1,284 @@
+"""What can go wrong, as one tree of exceptions.
+
+Each class answers a question that a caller would ask: is it my value, is it the
+file, is it another writer, is it the machine? Every sentence says where, and what
+to do. Arguments go to ``super().__init__``, so errors pickle and compare.
+"""
+
+from __future__ import annotations
+
+import errno as _errno
+import os
+from typing import Literal
+
+__all__ = [
+    "BoundaryError",
+    "ConflictError",
+    "CorruptLogError",
+    "EntryError",
+    "EntryNotFoundError",
+    "HeaderError",
+    "IdError",
+    "LogBusyError",
+    "SessionIdError",
+    "StorageError",
+    "TranscriptError",
+    "VersionError",
+]
+
+
+class TranscriptError(Exception):
+    """The base of every error that this package raises on purpose."""
+
+
+class EntryError(TranscriptError, ValueError):
+    """A value is no valid entry, or cannot be stored as it is.
+
+    Attributes:
+        where: The path inside the entry, as in ``$.message.content[2].text``.
+        reason: What is wrong there.
+        kind: ``"json"``: no JSON, or a value of the wrong JSON type, or an unreadable
+            time; ``"message"``: the message payload; ``"invalid"``: a rule of entries.
+    """
+
+    def __init__(
+        self, where: str, reason: str, kind: Literal["json", "message", "invalid"] = "invalid"
+    ) -> None:
+        super().__init__(where, reason, kind)
+        self.where = where
+        self.reason = reason
+        self.kind = kind
+
+    def __str__(self) -> str:
+        return f"{self.reason} at {self.where}"
+
+
+class IdError(TranscriptError, ValueError):
+    """An entry id is already in the log, with other content. Nothing was written."""
+
+    def __init__(self, entry_id: str, path: str) -> None:
+        super().__init__(entry_id, path)
+        self.entry_id = entry_id
+        self.path = path
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: an entry with the id {self.entry_id!r} and other content is already there;"
+            " nothing was written, give the new entry an id of its own"
+        )
+
+
+class EntryNotFoundError(TranscriptError, LookupError):
+    """No entry of the log has this id."""
+
+    def __init__(self, entry_id: str, path: str) -> None:
+        super().__init__(entry_id, path)
+        self.entry_id = entry_id
+        self.path = path
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: no entry has the id {self.entry_id!r};"
+            " 'transcript-log replay --json' on the file shows the ids there are"
+        )
+
+
+class SessionIdError(TranscriptError, ValueError):
+    """A session id could name a file outside its folder, or no file at all."""
+
+    def __init__(self, session_id: object) -> None:
+        super().__init__(session_id)
+        self.session_id = session_id
+
+    def __str__(self) -> str:
+        shown = repr(self.session_id)
+        if len(shown) > 60:
+            shown = shown[:57] + "..."
+        return (
+            f"{shown} is no session id: use 1 to 128 of the characters A-Z a-z 0-9 _ -,"
+            " beginning with a letter or digit"
+        )
+
+
+class ConflictError(TranscriptError):
+    """The log does not end where the caller thought. Nothing was written."""
+
+    def __init__(self, path: str, expected: str, found: str) -> None:
+        super().__init__(path, expected, found)
+        self.path = path
+        self.expected = expected
+        self.found = found
+
+    def __str__(self) -> str:
+        expected = f"the entry {self.expected!r}" if self.expected else "an empty log"
+        found = f"the log ends with {self.found!r}" if self.found else "the log is empty"
+        return (
+            f"{self.path}: expected {expected} to be last, but {found}; nothing was written,"
+            " read what was added and append again"
+        )
+
+
+class LogBusyError(TranscriptError):
+    """Another writer holds the log's lock. Nothing was written.
+
+    Attributes:
+        path: The log.
+        pid: The holder's process id on ``host``, or None if it could not be told.
+        host: The holder's host name, or None.
+        since: When it took the lock (RFC 3339, UTC), or None.
+        state: What is known of the holder: ``"this process"``, ``"running"``,
+            ``"stopped"`` (suspended by a signal), ``"gone"``, or ``"unknown"``.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        pid: int | None = None,
+        host: str | None = None,
+        since: str | None = None,
+        state: str = "unknown",
+    ) -> None:
+        super().__init__(path, pid, host, since, state)
+        self.path = path
+        self.pid = pid
+        self.host = host
+        self.since = since
+        self.state = state
+
+    def __str__(self) -> str:
+        if self.state == "this process":
+            return (
+                f"{self.path}: the log is in use (locked): this process holds a lease on it"
+                f" since {self.since}; append through the store that holds it, or end that lease"
+            )
+        if self.pid is None:
+            return f"{self.path}: the log is in use (locked) by another writer; try again later"
+        advice = {
+            "running": "wait for it, or close that session",
+            "stopped": "it is stopped (suspended): resume or end it",
+            "gone": "that process is gone, and its successor has not said its name: try again",
+        }.get(self.state, "wait for it, or close that session")
+        return (
+            f"{self.path}: the log is in use (locked) by process {self.pid} on {self.host}"
+            f" since {self.since}; {advice}"
+        )
+
+
+class StorageError(TranscriptError, OSError):
+    """The system refused to read or write. Nothing was added to the log.
+
+    ``errno``, ``strerror`` and ``filename`` are those of the system's own error, which
+    is also the ``__cause__``; errno is None where a rule of ours was broken instead.
+    """
+
+    def __init__(
+        self, path: str, doing: str, reason: str, code: int | None = None, advice: str = ""
+    ) -> None:
+        super().__init__(path, doing, reason, code, advice)
+        self.path = path
+        self.doing = doing
+        self.reason = reason
+        self.advice = advice
+        self.errno = code
+        self.strerror = reason
+        self.filename = path
+
+    @classmethod
+    def of(cls, path: str, doing: str, error: OSError, advice: str = "") -> StorageError:
+        """The error that tells of ``error``, met while ``doing`` something to ``path``."""
+        code = error.errno
+        reason = os.strerror(code) if code else (error.strerror or str(error))
+        return cls(path, doing, reason, code, advice)
+
+    def __str__(self) -> str:
+        name = _errno.errorcode.get(self.errno or 0)
+        code = f" ({name})" if name else ""
+        advice = f"; {self.advice}" if self.advice else ""
+        return f"{self.path}: cannot {self.doing}: {self.reason}{code}{advice}"
+
+
+class CorruptLogError(TranscriptError):
+    """A log holds something that no crash of a writer leaves behind.
+
+    Attributes:
+        path: The file.
+        line: The physical line, counted from 1 (blank lines and the header count).
+        offset: Where that line begins, in bytes from the start of the file.
+        reason: What is wrong with it.
+        advice: What to do.
+        entry_id: The entry concerned, where it could be read.
+        kind: ``"line"``, or ``"duplicate-id"`` for an id that stands twice.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        line: int,
+        offset: int,
+        reason: str,
+        advice: str = "",
+        entry_id: str | None = None,
+        kind: str = "line",
+    ) -> None:
+        super().__init__(path, line, offset, reason, advice, entry_id, kind)
+        self.path = path
+        self.line = line
+        self.offset = offset
+        self.reason = reason
+        self.advice = advice
+        self.entry_id = entry_id
+        self.kind = kind
+
+    def __str__(self) -> str:
+        advice = f"; {self.advice}" if self.advice else ""
+        return f"{self.path}: line {self.line} (byte {self.offset}): {self.reason}{advice}"
+
+
+class HeaderError(CorruptLogError):
+    """The first line is no header of ours: the file is no session log, or a broken one.
+
+    Such a file is never written to. ``kind`` is ``"header-json"``, ``"header-type"`` or
+    ``"header-version"``.
+    """
+
+
+class VersionError(HeaderError):
+    """The log is of another format version than this package understands."""
+
+    def __init__(
+        self,
+        path: str,
+        line: int,
+        offset: int,
+        found: object,
+        understood: int,
+        advice: str = "",
+    ) -> None:
+        reason = f"the log is of format version {found}, and only version {understood} is understood"
+        super().__init__(path, line, offset, reason, advice, None, "header-version")
+        self.args = (path, line, offset, found, understood, advice)
+        self.found = found
+        self.understood = understood
+
+
+class BoundaryError(TranscriptError, ValueError):
+    """A compaction keeps from an entry that is no earlier message.
+
+    Attributes:
+        compaction_id: The compaction.
+        kept_id: The entry that it names.
+        kind: ``"first-kept-not-before"`` or ``"first-kept-not-a-message"``.
+    """
+
+    def __init__(self, compaction_id: str, kept_id: str, kind: str) -> None:
+        super().__init__(compaction_id, kept_id, kind)
+        self.compaction_id = compaction_id
+        self.kept_id = kept_id
+        self.kind = kind
+
+    def __str__(self) -> str:
+        if self.kind == "first-kept-not-a-message":
+            what = "is not a message"
+        else:
+            what = f"is not before compaction {self.compaction_id}"
+        return f"first kept entry {self.kept_id} {what}"
