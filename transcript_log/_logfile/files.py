@@ -1,0 +1,125 @@
+"""Opening files so that nobody can plant one, and telling the system's errors."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator
+
+from ..errors import StorageError
+
+__all__ = ["closing", "make_folder", "open_to_append", "open_to_read", "sync_folder", "telling", "tighten"]
+
+_COMMON = os.O_CLOEXEC | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
+@contextlib.contextmanager
+def telling(path: str, doing: str, advice: str = "") -> Iterator[None]:
+    """Turn an error of the system into a :class:`StorageError` that names the file."""
+    try:
+        yield
+    except StorageError:
+        raise
+    except OSError as error:
+        raise StorageError.of(path, doing, error, advice) from error
+
+
+def open_to_read(path: str) -> int | None:
+    """A descriptor of a regular file, for reading; None if there is no such file.
+
+    Raises:
+        StorageError: It is no regular file, or may not be read.
+    """
+    with telling(path, "read"):
+        try:
+            # O_NONBLOCK: opening a FIFO would wait for a writer.
+            fd = os.open(path, os.O_RDONLY | _COMMON)
+        except FileNotFoundError:
+            return None
+        _only_regular(fd, path, "read")
+    return fd
+
+
+def open_to_append(path: str, *, create: bool = True) -> tuple[int, bool]:
+    """A descriptor of a regular file that appends, and whether the file is new.
+
+    A link is never followed.
+
+    Args:
+        path: The file.
+        create: Whether it is made, with mode 0600, if it is not there.
+
+    Raises:
+        StorageError: It is no regular file, or may not be written.
+    """
+    flags = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | _COMMON
+    with telling(path, "write"):
+        try:
+            fd, new = os.open(path, flags), False
+        except FileNotFoundError:
+            if not create:
+                raise
+            fd, new = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o600), True
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+            raise StorageError(
+                path, "write", "it is a link", error.errno, "name the file that it leads to"
+            ) from error
+        _only_regular(fd, path, "write")
+        tighten(fd)
+    return fd, new
+
+
+def tighten(fd: int) -> None:
+    """Take from group and others what they may do with a file of ours, where it is ours."""
+    mode = stat.S_IMODE(os.fstat(fd).st_mode)
+    if mode & 0o077:
+        with contextlib.suppress(PermissionError):
+            os.fchmod(fd, mode & 0o700)
+
+
+def _only_regular(fd: int, path: str, doing: str) -> None:
+    try:
+        mode = os.fstat(fd).st_mode
+        if not stat.S_ISREG(mode):
+            what = "it is a directory" if stat.S_ISDIR(mode) else "it is no regular file"
+            raise StorageError(path, doing, what, None, "name a session file")
+    except BaseException:
+        closing(fd)
+        raise
+
+
+def closing(fd: int) -> None:
+    """Close a descriptor. What was acknowledged is on disk already, so an error tells nothing."""
+    with contextlib.suppress(OSError):
+        os.close(fd)
+
+
+def sync_folder(path: str) -> None:
+    """Make the directory entry of the file ``path`` durable."""
+    folder = os.path.dirname(path) or "."
+    with telling(folder, "sync the folder"):
+        fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
+        try:
+            os.fsync(fd)
+        finally:
+            closing(fd)
+
+
+def make_folder(path: str) -> None:
+    """Make the folder of the file ``path``, and those above it, with mode 0700, durably."""
+    folder = os.path.dirname(path) or "."
+    missing: list[str] = []
+    while folder and not os.path.isdir(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    for folder in reversed(missing):
+        with telling(folder, "make the folder"):
+            try:
+                os.mkdir(folder, 0o700)
+            except FileExistsError:
+                continue
+        sync_folder(folder)

@@ -1,0 +1,390 @@
+"""Whole batches out of a file that a crash may have cut and a writer may be adding to.
+
+Three things can stand where a line should be. A *torn tail* is what a crash leaves at
+the end of the file: it was never acknowledged and is left out. *Damage* is anything
+else. And a reader, which holds no lock, may catch a writer at work: so a bad line is
+looked at again, from the end of the last whole batch, before it is judged.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
+from zlib import crc32
+
+from ..errors import EntryError
+from .files import telling
+from .seal import LINE_LIMIT, SPACE, is_intact, is_sealed
+
+__all__ = ["BatchReader", "Decode", "Fault", "TooLongError", "Torn", "lines_backwards", "raw_lines", "whole_end_before"]
+
+T = TypeVar("T")
+
+Decode = Callable[[bytes, bool], T]
+"""Reads one line; told whether it has an intact seal. Raises :class:`EntryError`."""
+
+_BLOCK: Final = 1 << 20
+_EDGE: Final = 512
+"""A device loses whole sectors: what power loss leaves unwritten begins and ends on this edge."""
+
+_ZEROS: Final = re.compile(rb"\0+")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A line that is damaged. ``raw`` is empty for one over the limit, which is not read."""
+
+    line: int
+    offset: int
+    raw: bytes
+    reason: str
+    advice: str
+    sealed: bool
+    error: EntryError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Torn:
+    """What a crash left at the end of a file: from ``offset`` on, never acknowledged."""
+
+    line: int
+    offset: int
+    size: int
+    reason: str
+
+
+class TooLongError(Exception):
+    """No line feed came within the limit."""
+
+
+class _Source(io.RawIOBase):
+    """Reads a descriptor from an offset on, without moving any shared position."""
+
+    def __init__(self, fd: int, offset: int) -> None:
+        super().__init__()
+        self._fd = fd
+        self._at = offset
+        self._line = offset
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        got = os.preadv(self._fd, [buffer], self._at)
+        # Where the last line feed is matters only once a line grows long.
+        if self._at + got - self._line > LINE_LIMIT:
+            last = bytes(buffer[:got]).rfind(b"\n")
+            if last >= 0:
+                self._line = self._at + last + 1
+            elif self._line < self._at - LINE_LIMIT:
+                raise TooLongError
+        elif got and (last := bytes(buffer[max(0, got - 8192) : got]).rfind(b"\n")) >= 0:
+            self._line = self._at + max(0, got - 8192) + last + 1
+        self._at += got
+        return got
+
+
+def raw_lines(fd: int, offset: int) -> Iterator[bytes]:
+    """The physical lines from ``offset`` on, each with its line feed; the last may lack it.
+
+    Raises:
+        TooLongError: A line is over the limit.
+    """
+    return io.BufferedReader(_Source(fd, offset), _BLOCK)
+
+
+_RESEAL = "if the line was edited on purpose, run 'transcript-log salvage --reseal' on the file"
+_SALVAGE = "run 'transcript-log salvage' on the file to see what can be saved"
+
+
+class BatchReader(Generic[T]):
+    """The values of the whole batches of a file, in file order, from a batch edge on.
+
+    Attributes:
+        line: The physical line of the value given last.
+        offset: Where that line begins, in bytes.
+        more: Whether further values of the same batch follow at once.
+        sealed: Whether that line has an intact seal.
+        end: Once everything is read: where the last whole batch ends; and on which line
+            (``end_line``) what follows begins.
+        torn: Once everything is read: what a crash left behind that, if anything.
+        ended: Once everything is read: False if the last whole line lacks its line feed.
+        lines: Once everything is read: how many physical lines there are.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        fd: int,
+        decode: Decode[T],
+        on_fault: Callable[[Fault], Iterable[T]],
+        *,
+        offset: int = 0,
+        line: int = 1,
+    ) -> None:
+        self._path = path
+        self._fd = fd
+        self._decode = decode
+        self._on_fault = on_fault
+        self.line = line
+        self.offset = offset
+        self.more = False
+        self.sealed = False
+        self.end = offset
+        self.end_line = line
+        self.torn: Torn | None = None
+        self.ended = True
+        self.lines = line - 1
+
+    def __iter__(self) -> Iterator[T]:
+        with telling(self._path, "read"):
+            yield from self._batches()
+
+    def _batches(self) -> Iterator[T]:
+        decode = self._decode
+        end, end_line = self.offset, self.line
+        doubted: tuple[int, bytes] | None = None
+        while True:  # each pass is one look at the file, from the last whole batch on
+            offset, number = end, end_line
+            pending: list[tuple[T, int, int, bool]] = []
+            again = False
+            lines = iter(raw_lines(self._fd, offset))
+            while True:
+                try:
+                    raw = next(lines)
+                except StopIteration:
+                    break
+                except TooLongError:
+                    after = _next_line(self._fd, offset)
+                    if after is None:
+                        break  # no line feed until the end: the tail of a write
+                    yield from self._faulty(
+                        pending,
+                        Fault(number, offset, b"", f"the line is over {LINE_LIMIT} bytes", _SALVAGE, False),
+                    )
+                    pending = []
+                    end, end_line = offset, number = after, number + 1
+                    lines = iter(raw_lines(self._fd, offset))
+                    continue
+                size = len(raw)
+                reason = ""
+                error: EntryError | None = None
+                intact = False
+                # The common line first: sealed, and ended by a bare line feed.
+                if raw[-19:-11] == b',"crc":"' and size <= LINE_LIMIT:
+                    intact = raw[-11:] == b'%08x"}\n' % crc32(raw[:-19])
+                if intact:
+                    marked = raw[0] == 9
+                else:
+                    text = raw.rstrip(SPACE)
+                    if not text:
+                        offset += size
+                        number += 1
+                        if not pending:
+                            end, end_line = offset, number
+                            self.ended = raw[-1:] == b"\n"
+                        continue
+                    sealed = is_sealed(text)
+                    intact = sealed and is_intact(text)
+                    marked = intact and raw[:1] == b"\t"
+                    if sealed and not intact:
+                        reason = "the checksum does not match the line"
+                    elif size > LINE_LIMIT:
+                        reason = f"the line is over {LINE_LIMIT} bytes"
+                if not reason:
+                    try:
+                        value = decode(raw, intact)
+                    except EntryError as refused:
+                        reason, error = str(refused), refused
+                if not reason and pending and not intact:
+                    reason = "a batch before this line was never finished"
+                if reason:
+                    if raw[-1:] != b"\n":
+                        break  # the tail of a write
+                    if doubted != (offset, raw):
+                        doubted = (offset, raw)
+                        again = True
+                        break
+                    if self._is_lost_write(end):
+                        break
+                    advice = _RESEAL if "checksum" in reason else _SALVAGE
+                    fault = Fault(number, offset, raw, reason, advice, is_sealed(raw.rstrip(SPACE)), error)
+                    yield from self._faulty(pending, fault)
+                    pending = []
+                elif marked:
+                    pending.append((value, offset, number, intact))
+                    offset += size
+                    number += 1
+                    continue
+                elif pending:
+                    pending.append((value, offset, number, intact))
+                    yield from self._flush(pending)
+                    pending = []
+                else:
+                    self.offset = offset
+                    self.line = number
+                    self.sealed = intact
+                    yield value
+                offset += size
+                number += 1
+                end, end_line = offset, number
+                self.ended = raw[-1:] == b"\n"
+            if again:
+                continue
+            break
+        self._finish(end, end_line)
+
+    def _flush(self, pending: list[tuple[T, int, int, bool]]) -> Iterator[T]:
+        last = len(pending) - 1
+        for index, (value, self.offset, self.line, self.sealed) in enumerate(pending):
+            self.more = index < last
+            yield value
+
+    def _faulty(self, pending: list[tuple[T, int, int, bool]], fault: Fault) -> Iterator[T]:
+        """Tell of a fault; what is given back for it stands in its place, alone."""
+        saved = self._on_fault(fault)
+        for value, self.offset, self.line, self.sealed in pending:
+            yield value
+        self.offset, self.line, self.sealed = fault.offset, fault.line, False
+        yield from saved
+
+    def _finish(self, end: int, line: int) -> None:
+        self.end, self.end_line = end, line
+        size = os.fstat(self._fd).st_size
+        self.lines = line - 1
+        if size > end:
+            self.torn = Torn(line, end, size - end, _what_is_torn(self._fd, end, size))
+            self.lines += 1
+            self.ended = True
+
+    def _is_lost_write(self, start: int) -> bool:
+        """Whether all from ``start`` on is one batch of which blocks were never written.
+
+        Such blocks read as zeros on sector edges; what of the batch did reach the disk may
+        stand around them, its closing line included, but no other batch.
+        """
+        size = os.fstat(self._fd).st_size
+        offset = start
+        holes = closed = False
+        try:
+            for raw in raw_lines(self._fd, start):
+                zeros = [match.span() for match in _ZEROS.finditer(raw)]
+                for first, last in zeros:
+                    first, last = offset + first, offset + last
+                    if (first != start and first % _EDGE) or (last != size and last % _EDGE):
+                        return False
+                if closed and raw.strip(b"\0"):
+                    return False
+                if zeros:
+                    holes = True
+                elif raw[-1:] == b"\n":
+                    text = raw.rstrip(SPACE)
+                    if not is_sealed(text) or not is_intact(text):
+                        return False
+                    closed = raw[:1] != b"\t"
+                offset += len(raw)
+        except TooLongError:
+            return False
+        return holes
+
+
+def _what_is_torn(fd: int, offset: int, size: int) -> str:
+    head = os.pread(fd, min(size - offset, 1 << 16), offset)
+    if not head.strip(b"\0"):
+        return "zeros up to the end of the file"
+    if b"\0" in head:
+        return "a batch of which blocks were never written"
+    if b"\n" in head:
+        return "a batch that was never finished"
+    return "a line that was never finished"
+
+
+def _next_line(fd: int, offset: int) -> int | None:
+    """Where the line after the one at ``offset`` begins; None if there is no line feed."""
+    while block := os.pread(fd, _BLOCK, offset):
+        found = block.find(b"\n")
+        if found >= 0:
+            return offset + found + 1
+        offset += len(block)
+    return None
+
+
+def whole_end_before(fd: int, start: int, decode: Decode[T]) -> int:
+    """A batch edge near the end of a file, found backwards without reading the rest.
+
+    It is far enough back that reading on from it judges the tail as a reading of the whole
+    file would: behind the last but one line that closes a batch.
+
+    Args:
+        fd: The file.
+        start: Where the first line after the header begins.
+        decode: Reads one line.
+    """
+    closing = 0
+    for offset, raw in lines_backwards(fd, start):
+        text = raw.rstrip(SPACE)
+        if not text or raw[-1:] != b"\n":
+            continue
+        sealed = is_sealed(text)
+        if sealed and (not is_intact(text) or raw[:1] == b"\t"):
+            continue
+        try:
+            decode(raw, sealed)
+        except EntryError:
+            continue
+        closing += 1
+        if closing == 2:
+            return offset + len(raw)
+    return start
+
+
+def lines_backwards(fd: int, start: int, end: int | None = None) -> Iterator[tuple[int, bytes]]:
+    """The physical lines before ``end``, last first, each with where it begins.
+
+    Blocks grow from 64 KiB. A line over the limit ends the reading: nothing before it is given.
+    """
+    at = os.fstat(fd).st_size if end is None else end
+    block = 1 << 16
+    rest = b""
+    while at > start:
+        size = min(block, at - start)
+        block = min(block * 2, 1 << 22)
+        at -= size
+        data = _pread_all(fd, size, at) + rest
+        first = 0 if at == start else data.find(b"\n") + 1
+        if at > start and first == 0:
+            rest = data
+            if len(rest) > LINE_LIMIT:
+                return
+            continue
+        rest = data[:first]
+        lines = _split(data, first)
+        offset = at + len(data)
+        for raw in reversed(lines):
+            offset -= len(raw)
+            yield offset, raw
+
+
+def _split(data: bytes, first: int) -> list[bytes]:
+    """The lines of ``data`` from ``first`` on, line feeds kept."""
+    # Not splitlines(): that splits on a bare carriage return too.
+    lines = data[first:].split(b"\n")
+    last = lines.pop()
+    lines = [line + b"\n" for line in lines]
+    if last:
+        lines.append(last)
+    return lines
+
+
+def _pread_all(fd: int, size: int, offset: int) -> bytes:
+    data = os.pread(fd, size, offset)
+    while len(data) < size:
+        more = os.pread(fd, size - len(data), offset + len(data))
+        if not more:
+            break
+        data += more
+    return data

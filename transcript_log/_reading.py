@@ -1,0 +1,559 @@
+"""Reading a log's file: its header, its entries, strictly or round damage, or from the end.
+
+No lock is taken and nothing is written. ``jsonl`` puts a store around this.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, NoReturn, TypeVar
+
+from . import _json
+from ._active import BoundarySearch
+from ._logfile.files import closing, open_to_read, telling
+from ._logfile.reader import BatchReader, Fault, Torn, lines_backwards, raw_lines, whole_end_before
+from ._logfile.seal import SPACE, is_intact, is_sealed
+from .codec import decode_detail, decode_entry, decode_header, detail_from_value, entry_from_value
+from .entries import FORMAT_VERSION, Detail, Entry, Header, Json
+from .errors import CorruptLogError, EntryError, EntryNotFoundError, HeaderError, VersionError
+from .findings import Finding
+from .store import DetailKey, Place, Scan
+
+__all__ = [
+    "Head",
+    "active_entries",
+    "collector_paused",
+    "is_pi",
+    "last_entries",
+    "load_details",
+    "load_entries",
+    "opened",
+    "read_details",
+    "read_entries",
+    "read_head",
+    "scan_log",
+]
+
+T = TypeVar("T")
+
+BOM: Final = b"\xef\xbb\xbf"
+_HEADER_TEXT: Final = b'{"type":"session","version":3'
+_NOT_OURS: Final = "if another agent wrote it, read it with 'transcript-log replay'; it is never written to"
+_NEWER: Final = "read it with the version of transcript-log that wrote it; it is never written to"
+_RESEAL_HEADER: Final = (
+    "if it was edited on purpose, run 'transcript-log salvage --reseal' on the file"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The beginning of a log.
+
+    Attributes:
+        header: None for an empty log: no bytes, blank lines, or a torn creation.
+        offset: Where the entries begin; for an empty log, where its header belongs.
+        line: The physical line that begins there.
+        at: The place of the header line.
+        fault: What is wrong with a header that can be read all the same; empty if nothing.
+        text: The header line without white space around it, a byte order mark removed.
+        ended: False if the file ends without a line feed before ``offset``.
+    """
+
+    header: Header | None
+    offset: int
+    line: int
+    at: Place = (1, 0)
+    fault: str = ""
+    text: bytes = b""
+    ended: bool = True
+
+
+def read_head(path: str, fd: int) -> Head:
+    """The beginning of an opened log.
+
+    Raises:
+        HeaderError: The first line is no header of this format version.
+        StorageError: The file cannot be read.
+    """
+    try:
+        return _read_head(path, fd)
+    except HeaderError:
+        # A writer may have been moving a torn creation aside: look once more.
+        return _read_head(path, fd)
+
+
+def _read_head(path: str, fd: int) -> Head:
+    offset, line, ended = 0, 1, True
+    with telling(path, "read"):
+        size = os.fstat(fd).st_size
+        for raw in raw_lines(fd, 0) if size else ():
+            text = raw.removeprefix(BOM) if offset == 0 else raw
+            text = text.rstrip(SPACE)
+            ended = raw[-1:] == b"\n"
+            if text.strip(SPACE):
+                return _head_of(path, text, offset, line, len(raw), ended)
+            offset += len(raw)
+            line += 1
+    return Head(None, offset, line, ended=ended)
+
+
+def _head_of(path: str, text: bytes, offset: int, line: int, size: int, ended: bool) -> Head:
+    try:
+        header = decode_header(text)
+    except EntryError as error:
+        begun = text.strip(SPACE).rstrip(b"\0")
+        if not ended and (begun.startswith(_HEADER_TEXT) or _HEADER_TEXT.startswith(begun)):
+            return Head(None, offset, line)
+        if error.where == "$.version":
+            raise VersionError(path, line, offset, error.reason, FORMAT_VERSION, _NEWER) from error
+        kind = "header-type" if error.where == "$.type" and error.kind != "json" else "header-json"
+        reason = f"this is no session log: {error}"
+        raise HeaderError(path, line, offset, reason, _NOT_OURS, None, kind) from error
+    fault = ""
+    if is_sealed(text) and not is_intact(text):
+        fault = "the checksum does not match the header"
+    return Head(header, offset + size, line + 1, (line, offset), fault, text, ended)
+
+
+@contextlib.contextmanager
+def opened(path: str) -> Iterator[int | None]:
+    """A descriptor for reading, closed in the end; None if there is no such file."""
+    fd = open_to_read(path)
+    try:
+        yield fd
+    finally:
+        if fd is not None:
+            closing(fd)
+
+
+@contextlib.contextmanager
+def collector_paused() -> Iterator[None]:
+    """Keep the cyclic collector from walking over a growing load, and leave it as it was.
+
+    Decoded JSON has no cycles; walking it doubles the time of a load.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+# ------------------------------------------------------------------------------- strict
+
+
+def _raise_damage(path: str) -> Callable[[Fault], Iterable[T]]:
+    def raise_damage(fault: Fault) -> NoReturn:
+        raise CorruptLogError(path, fault.line, fault.offset, fault.reason, fault.advice) from fault.error
+
+    return raise_damage
+
+
+def _strict_head(path: str, fd: int) -> Head:
+    head = read_head(path, fd)
+    if head.fault:
+        line, offset = head.at
+        raise HeaderError(path, line, offset, head.fault, _RESEAL_HEADER, None, "header-json")
+    return head
+
+
+def _strict_reader(path: str, fd: int) -> BatchReader[Entry] | None:
+    head = _strict_head(path, fd)
+    if head.header is None:
+        return None
+    return BatchReader(path, fd, decode_entry, _raise_damage(path), offset=head.offset, line=head.line)
+
+
+def load_entries(path: str) -> list[Entry]:
+    """All entries of a log, in file order.
+
+    Raises:
+        CorruptLogError: The log is damaged, or an id stands twice.
+        StorageError: The file cannot be read.
+    """
+    with opened(path) as fd:
+        if fd is None or (reader := _strict_reader(path, fd)) is None:
+            return []
+        with collector_paused():
+            entries = list(reader)
+            ids = {entry.id for entry in entries}
+        if len(ids) != len(entries):
+            _raise_repeated(path, fd, None)
+        return entries
+
+
+def read_entries(path: str, after: str | None = None) -> Iterator[Entry]:
+    """The entries of a log one by one, in bounded memory; see :func:`load_entries`.
+
+    An id that stands twice is told at the end.
+    """
+    with opened(path) as fd:
+        reader = None if fd is None else _strict_reader(path, fd)
+        if fd is None or reader is None:
+            if after:
+                raise EntryNotFoundError(after, path)
+            return
+        sieve = _IdSieve()
+        found = not after
+        for entry in reader:
+            sieve.add(entry.id)
+            if found:
+                yield entry
+            elif entry.id == after:
+                found = True
+        if sieve.doubtful:
+            _raise_repeated(path, fd, sieve.doubtful)
+        if not found and after:
+            raise EntryNotFoundError(after, path)
+
+
+class _IdSieve:
+    """Tells which ids may stand twice, in 16 MiB whatever their number (a Bloom filter).
+
+    At ten million ids one in a hundred is doubted for nothing; the doubtful ones are then
+    looked for exactly.
+    """
+
+    __slots__ = ("_bits", "doubtful")
+
+    _MASK: Final = (1 << 27) - 1
+
+    def __init__(self) -> None:
+        self._bits = bytearray(1 << 24)
+        self.doubtful: set[str] = set()
+
+    def add(self, entry_id: str) -> None:
+        bits = self._bits
+        hashed = hash(entry_id)
+        first, second = hashed & self._MASK, (hashed >> 29) & self._MASK
+        one, two = 1 << (first & 7), 1 << (second & 7)
+        if bits[first >> 3] & one and bits[second >> 3] & two:
+            self.doubtful.add(entry_id)
+        bits[first >> 3] |= one
+        bits[second >> 3] |= two
+
+
+def _raise_repeated(path: str, fd: int, doubtful: set[str] | None) -> None:
+    """Find the first id that stands twice, among those doubted, and raise for it."""
+    reader = _strict_reader(path, fd)
+    seen: dict[str, int] = {}
+    for entry in reader or ():
+        if doubtful is None or entry.id in doubtful:
+            if entry.id in seen:
+                assert reader is not None
+                raise CorruptLogError(
+                    path,
+                    reader.line,
+                    reader.offset,
+                    f"the entry id {entry.id!r} stands on line {seen[entry.id]} already",
+                    "run 'transcript-log salvage' on the file to see what can be saved",
+                    entry.id,
+                    "duplicate-id",
+                )
+            assert reader is not None
+            seen[entry.id] = reader.line
+
+
+def active_entries(path: str) -> list[Entry]:
+    """What the newest boundary keeps, read backwards from the end of the file.
+
+    Raises:
+        CorruptLogError: What had to be read is damaged.
+        StorageError: The file cannot be read.
+    """
+    with opened(path) as fd:
+        if fd is None:
+            return []
+        head = _strict_head(path, fd)
+        if head.header is None:
+            return []
+        with collector_paused(), telling(path, "read"):
+            edge = whole_end_before(fd, head.offset, decode_entry)
+            tail = BatchReader(path, fd, decode_entry, _damage_backwards(path, fd), offset=edge)
+            entries = list(tail)
+            entries.reverse()
+            search = BoundarySearch()
+            for index, entry in enumerate(entries):
+                if search.is_over(entry):
+                    del entries[index + 1 :]
+                    break
+            else:
+                _read_back(path, fd, head.offset, edge, entries, search)
+            entries.reverse()
+            return entries
+
+
+def last_entries(path: str) -> list[Entry]:
+    """The last few entries of a log, found from its end; damage among them is passed over."""
+    with opened(path) as fd:
+        if fd is None:
+            return []
+        head = read_head(path, fd)
+        if head.header is None:
+            return []
+        with telling(path, "read"):
+            edge = whole_end_before(fd, head.offset, decode_entry)
+            return list(BatchReader(path, fd, decode_entry, lambda fault: (), offset=edge))
+
+
+def is_pi(fd: int, offset: int) -> bool:
+    """Whether the first line from ``offset`` on is an entry of a pi session: it has a parent."""
+    for raw in raw_lines(fd, offset):
+        if raw.strip(SPACE):
+            with contextlib.suppress(ValueError):
+                value = _json.decode(raw)
+                return type(value) is dict and "parentId" in value
+            return False
+    return False
+
+
+def _read_back(
+    path: str, fd: int, start: int, end: int, entries: list[Entry], search: BoundarySearch
+) -> None:
+    """Add the entries before ``end``, last first, until the search is over."""
+    read_to = end
+    next_is_sealed = True
+    for offset, raw in lines_backwards(fd, start, end):
+        read_to = offset
+        text = raw.rstrip(SPACE)
+        if not text:
+            continue
+        sealed = is_sealed(text)
+        if sealed and (not is_intact(text) or (raw[:1] == b"\t" and not next_is_sealed)):
+            _damaged_backwards(path, fd, offset)
+        next_is_sealed = sealed
+        try:
+            entry = decode_entry(raw, sealed)
+        except EntryError:
+            _damaged_backwards(path, fd, offset)
+        entries.append(entry)
+        if search.is_over(entry):
+            return
+    if read_to > start:
+        _damaged_backwards(path, fd, read_to)
+
+
+def _damage_backwards(path: str, fd: int) -> Callable[[Fault], Iterable[Entry]]:
+    def raise_damage(fault: Fault) -> NoReturn:
+        line = _line_at(fd, fault.offset)
+        raise CorruptLogError(path, line, fault.offset, fault.reason, fault.advice) from fault.error
+
+    return raise_damage
+
+
+def _damaged_backwards(path: str, fd: int, offset: int) -> NoReturn:
+    """Raise for damage found while reading backwards, as a reading from the start would."""
+    reader = _strict_reader(path, fd)
+    for _ in reader or ():
+        pass
+    # Read from the start there was none: a writer was at work. That happens once at most,
+    # since what lies before the last whole batch never changes.
+    raise CorruptLogError(
+        path, _line_at(fd, offset), offset, "the line cannot be read", "read the log again"
+    )
+
+
+def _line_at(fd: int, offset: int) -> int:
+    line, at = 1, 0
+    while at < offset and (block := os.pread(fd, min(1 << 20, offset - at), at)):
+        line += block.count(b"\n")
+        at += len(block)
+    return line
+
+
+# ------------------------------------------------------------------------------ details
+
+
+def read_details(path: str) -> Iterator[Detail]:
+    """The records of a sidecar in file order.
+
+    Raises:
+        CorruptLogError: The sidecar is damaged.
+        StorageError: The file cannot be read.
+    """
+    with opened(path) as fd:
+        if fd is not None:
+            for detail in BatchReader(path, fd, decode_detail, _raise_damage(path)):
+                if detail is not None:
+                    yield detail
+
+
+def load_details(path: str) -> dict[DetailKey, Json]:
+    """The payloads of a sidecar; of several for one key the last."""
+    with collector_paused():
+        return {(detail.id, detail.entry): detail.payload for detail in read_details(path)}
+
+
+# --------------------------------------------------------------------------------- scan
+
+
+class _Scanner:
+    """Reads round damage, and writes down what it saw."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.findings: list[Finding] = []
+        self.damaged = 0
+
+    def find(self, rule: str, severity: str, message: str, at: Place, advice: str = "", entry: str | None = None) -> None:
+        self.findings.append(
+            Finding(
+                rule=rule,
+                severity=severity,  # type: ignore[arg-type]  # one of the three, by its callers
+                message=message,
+                advice=advice,
+                path=self.path,
+                line=at[0],
+                offset=at[1],
+                entry=entry,
+            )
+        )
+
+    def save(self, fault: Fault, read: Callable[[Json], T]) -> list[T]:
+        """The values that fill a damaged line, read; and a finding of what became of it."""
+        self.damaged += 1
+        values = _json.decode_all(fault.raw)
+        saved: list[T] = []
+        lost: list[str] = []
+        for _, _, value in values:
+            try:
+                saved.append(read(value))
+            except EntryError as error:
+                lost.append(str(error))
+        if not saved:
+            what = "nothing could be read from it"
+        elif lost:
+            what = f"{len(saved)} of the {len(values)} values on it could be read ({lost[0]})"
+        elif len(saved) == 1:
+            what = "it could be read all the same"
+        else:
+            what = f"the {len(saved)} values on it could be read"
+        rule = "checksum" if "checksum" in fault.reason else "damaged-line"
+        self.find(rule, "error", f"{fault.reason}; {what}", (fault.line, fault.offset), fault.advice)
+        return saved
+
+    def tell_torn(self, torn: Torn | None) -> None:
+        if torn is not None:
+            self.find(
+                "torn-tail",
+                "note",
+                f"{torn.reason}, {torn.size} bytes: a crash left it, it was never acknowledged",
+                (torn.line, torn.offset),
+                "nothing to do: the next writer moves it aside",
+            )
+
+
+def scan_log(path: str, details_path: str) -> Scan | None:
+    """All that can be read of a log and its sidecar; None if there is no such file.
+
+    Raises:
+        HeaderError: The header cannot be read.
+        StorageError: The file cannot be read.
+    """
+    with opened(path) as fd:
+        if fd is None:
+            return None
+        scanner = _Scanner(path)
+        head = read_head(path, fd)
+        size = os.fstat(fd).st_size
+        entries: list[Entry] = []
+        places: list[Place] = []
+        unsealed = 0
+        lines = head.line - 1
+        if head.header is None:
+            if size > head.offset:
+                scanner.tell_torn(Torn(head.line, head.offset, size - head.offset, "a header that was never finished"))
+        else:
+            if head.fault:
+                scanner.find("checksum", "error", head.fault, head.at, _RESEAL_HEADER)
+            with collector_paused():
+                lines, unsealed = _scan_entries(path, fd, head, scanner, entries, places)
+        details = _scan_details(details_path, scanner)
+        return Scan(
+            header=head.header,
+            entries=tuple(entries),
+            places=tuple(places),
+            details=details,
+            findings=tuple(scanner.findings),
+            lines=lines,
+            sealed=len(entries) - unsealed,
+            unsealed=unsealed,
+            damaged=scanner.damaged,
+            size=size,
+        )
+
+
+def _scan_entries(
+    path: str, fd: int, head: Head, scanner: _Scanner, entries: list[Entry], places: list[Place]
+) -> tuple[int, int]:
+    doubts: list[str] = []
+
+    def lenient(value: Json) -> tuple[Entry, tuple[str, ...]]:
+        doubts.clear()
+        entry = entry_from_value(value, doubts.append)
+        return entry, tuple(doubts)
+
+    def decode(raw: bytes, sealed: bool) -> tuple[Entry, tuple[str, ...]]:
+        try:
+            return decode_entry(raw, sealed), ()
+        except EntryError:
+            try:
+                value = _json.decode(raw)
+            except ValueError as error:
+                raise EntryError("$", f"not JSON: {error}", "json") from None
+            return lenient(value)
+
+    reader: BatchReader[tuple[Entry, tuple[str, ...]]] = BatchReader(
+        path, fd, decode, lambda fault: scanner.save(fault, lenient), offset=head.offset, line=head.line
+    )
+    first: dict[str, int] = {}
+    unsealed = 0
+    for entry, doubtful in reader:
+        at = (reader.line, reader.offset)
+        for doubt in doubtful:
+            scanner.find("doubtful-time", "warning", doubt, at, entry=entry.id)
+        index = first.setdefault(entry.id, len(entries))
+        if index != len(entries):
+            line = places[index][0]
+            if entries[index] == entry:
+                scanner.find(
+                    "repeated-entry",
+                    "warning",
+                    f"the entry {entry.id!r} stands on line {line} already, with the same content; it counts once",
+                    at,
+                    "run 'transcript-log salvage' to leave the repeat out",
+                    entry.id,
+                )
+                continue
+            scanner.find(
+                "repeated-id",
+                "error",
+                f"another entry with the id {entry.id!r} stands on line {line}; both are kept",
+                at,
+                "run 'transcript-log salvage' to give one of them a new id",
+                entry.id,
+            )
+        entries.append(entry)
+        places.append(at)
+        unsealed += not reader.sealed
+    scanner.tell_torn(reader.torn)
+    return reader.lines, unsealed
+
+
+def _scan_details(path: str, scanner: _Scanner) -> dict[DetailKey, Json]:
+    with opened(path) as fd:
+        if fd is None:
+            return {}
+        log_path, scanner.path = scanner.path, path
+        damaged = scanner.damaged
+        reader = BatchReader(path, fd, decode_detail, lambda fault: scanner.save(fault, detail_from_value))
+        details = {(detail.id, detail.entry): detail.payload for detail in reader if detail is not None}
+        scanner.tell_torn(reader.torn)
+        scanner.path, scanner.damaged = log_path, damaged
+        return details

@@ -1,0 +1,346 @@
+"""Making a readable log of a damaged one: a plan first, then a new file in its place.
+
+What is kept is kept byte for byte where that is possible. The old file stays beside the
+new one, whole. Nothing here is done without being asked for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final
+
+from . import _json
+from ._logfile.files import sync_folder, telling
+from ._logfile.reader import BatchReader, Fault, TooLongError, raw_lines
+from ._logfile.seal import SPACE, is_intact, is_sealed, line_of, resealed, unsealed
+from ._reading import opened, read_head
+from .codec import decode_detail, decode_entry, detail_from_value, encode_detail, encode_entry, entry_from_value
+from .entries import Detail, Entry, Header, IdSource
+from .errors import CorruptLogError, EntryError
+from .findings import Finding
+
+__all__ = ["SalvagePlan", "plan_reseal", "plan_salvage", "write_plan"]
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+Lines = Iterator[bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SalvagePlan:
+    """What mending a file would do, or did.
+
+    Attributes:
+        path: The file.
+        kept: How many lines stay as they are, the header among them.
+        rewritten: How many are written anew: saved from a damaged line, or resealed.
+        findings: What is left out or changed, each with its line and offset.
+        applied: Whether it was done.
+        backup: Where the old file is now; None unless applied.
+    """
+
+    path: str
+    kept: int
+    rewritten: int
+    findings: tuple[Finding, ...]
+    applied: bool = False
+    backup: str | None = None
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether there is anything to do."""
+        return bool(self.findings)
+
+
+class _Plan:
+    """Counts lines on their way into the new file, and writes down what happens to others."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.kept = 0
+        self.rewritten = 0
+        self.findings: list[Finding] = []
+
+    def keep(self, line: bytes) -> bytes:
+        self.kept += 1
+        return line if line[-1:] == b"\n" else line + b"\n"
+
+    def rewrite(self, body: bytes) -> bytes:
+        self.rewritten += 1
+        return line_of(body)
+
+    def find(self, rule: str, message: str, line: int, offset: int, entry: str | None = None) -> None:
+        self.findings.append(
+            Finding(
+                rule=rule,
+                severity="warning",
+                message=message,
+                path=self.path,
+                line=line,
+                offset=offset,
+                entry=entry,
+            )
+        )
+
+    def result(self) -> SalvagePlan:
+        return SalvagePlan(
+            path=self.path, kept=self.kept, rewritten=self.rewritten, findings=tuple(self.findings)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """An entry on its way: the bytes it stood in, and whether they can stay."""
+
+    raw: bytes
+    entry: Entry
+    stays: bool
+
+
+def plan_salvage(path: str, *, is_log: bool, id_source: IdSource, out: Callable[[bytes], None]) -> SalvagePlan:
+    """What a salvage keeps, rewrites and leaves out; the new file's lines go to ``out``.
+
+    Raises:
+        HeaderError: The log's header cannot be read.
+        StorageError: The file cannot be read.
+    """
+    plan = _Plan(path)
+    with opened(path) as fd:
+        if fd is not None:
+            lines = _log_lines(path, fd, plan, id_source) if is_log else _detail_lines(path, fd, plan)
+            for line in lines:
+                out(line)
+    return plan.result()
+
+
+def _log_lines(path: str, fd: int, plan: _Plan, id_source: IdSource) -> Lines:
+    head = read_head(path, fd)
+    if head.header is None:
+        return
+    if head.fault:
+        plan.find("checksum", f"{head.fault}; it is kept, with a new checksum", *head.at)
+        yield plan.rewrite(unsealed(head.text))
+    else:
+        yield plan.keep(head.text)
+
+    def decode(raw: bytes, sealed: bool) -> _Line:
+        try:
+            return _Line(raw, decode_entry(raw, sealed), True)
+        except EntryError:
+            try:
+                value = _json.decode(raw)
+            except ValueError as error:
+                raise EntryError("$", f"not JSON: {error}", "json") from None
+            return _Line(raw, entry_from_value(value, _accept), False)
+
+    def save(fault: Fault) -> list[_Line]:
+        saved: list[_Line] = []
+        for first, last, value in _json.decode_all(fault.raw):
+            with contextlib.suppress(EntryError):
+                entry = entry_from_value(value, _accept)
+                piece = fault.raw[first:last]
+                try:
+                    decode_entry(piece)
+                except EntryError:
+                    saved.append(_Line(piece, entry, False))
+                else:
+                    saved.append(_Line(b"\t" + piece, entry, True))
+        what = f"{len(saved)} of its values are kept" if saved else "it is left out"
+        plan.find("damaged-line", f"{fault.reason}; {what}", fault.line, fault.offset)
+        return saved
+
+    reader: BatchReader[_Line] = BatchReader(path, fd, decode, save, offset=head.offset, line=head.line)
+    ids: dict[str, Entry] = {}
+    moment = _time_of(head.header)
+    batch: list[tuple[bytes, bool]] = []
+    for item in reader:
+        entry, stays = item.entry, item.stays
+        if not stays and entry.timestamp is None:
+            entry = replace(entry, timestamp=moment)
+            plan.find("unknown-time", "its time cannot be read; it gets that of the entry before", reader.line, reader.offset, entry.id)
+        elif not stays:
+            plan.find("doubtful-time", "its time is written as it was understood", reader.line, reader.offset, entry.id)
+        moment = entry.timestamp or moment
+        known = ids.get(entry.id)
+        if known == entry:
+            plan.find("repeated-entry", "it is there already, and left out", reader.line, reader.offset, entry.id)
+        else:
+            if known is not None:
+                fresh = id_source()
+                message = f"its id {entry.id!r} is that of another entry; it becomes {fresh!r}"
+                plan.find("repeated-id", message, reader.line, reader.offset, entry.id)
+                entry, stays = replace(entry, id=fresh), False
+            ids[entry.id] = entry
+            batch.append((item.raw, True) if stays else (_encoded(item.raw, entry), False))
+        if not reader.more:
+            yield from _batch_lines(plan, batch)
+            batch = []
+    yield from _batch_lines(plan, batch)
+    _tell_torn(plan, reader)
+
+
+def _accept(doubt: str) -> None:
+    """A doubtful time is told once the entry is placed."""
+
+
+def _encoded(raw: bytes, entry: Entry) -> bytes:
+    try:
+        return encode_entry(entry)
+    except EntryError:
+        return unsealed(raw)  # it holds what only its own spelling can tell, such as 1e400
+
+
+def _batch_lines(plan: _Plan, batch: list[tuple[bytes, bool]]) -> Lines:
+    """The lines of a batch: as they stand if it is whole, else each on its own."""
+    if not batch:
+        return
+    whole = all(stays for _, stays in batch) and batch[-1][0][:1] != b"\t"
+    for raw, stays in batch:
+        if whole:
+            yield plan.keep(raw)
+        else:
+            yield plan.rewrite(unsealed(raw) if stays else raw)
+
+
+def _detail_lines(path: str, fd: int, plan: _Plan) -> Lines:
+    def decode(raw: bytes, sealed: bool) -> tuple[bytes, Detail | None]:
+        return raw, decode_detail(raw, sealed)
+
+    def save(fault: Fault) -> list[tuple[bytes, Detail | None]]:
+        saved: list[tuple[bytes, Detail | None]] = []
+        for _, _, value in _json.decode_all(fault.raw):
+            with contextlib.suppress(EntryError):
+                detail = detail_from_value(value)
+                if detail is not None:
+                    saved.append((b"\t" + encode_detail(detail), detail))
+        what = f"{len(saved)} of its values are kept" if saved else "it is left out"
+        plan.find("damaged-line", f"{fault.reason}; {what}", fault.line, fault.offset)
+        return saved
+
+    reader = BatchReader(path, fd, decode, save)
+    batch: list[tuple[bytes, bool]] = []
+    for raw, _ in reader:
+        batch.append((raw, True))
+        if not reader.more:
+            yield from _batch_lines(plan, batch)
+            batch = []
+    _tell_torn(plan, reader)
+
+
+def _tell_torn(plan: _Plan, reader: BatchReader[_Line] | BatchReader[tuple[bytes, Detail | None]]) -> None:
+    if reader.torn is not None:
+        torn = reader.torn
+        plan.find("torn-tail", f"{torn.reason}, {torn.size} bytes; it is left out", torn.line, torn.offset)
+
+
+def _time_of(header: Header) -> datetime:
+    return header.timestamp or _EPOCH
+
+
+def plan_reseal(path: str, out: Callable[[bytes], None]) -> SalvagePlan:
+    """What resealing changes; the new file's lines go to ``out``.
+
+    Only lines that are valid JSON and whose checksum does not match get a new checksum.
+
+    Raises:
+        CorruptLogError: A line is over the limit.
+        StorageError: The file cannot be read.
+    """
+    plan = _Plan(path)
+    with opened(path) as fd:
+        if fd is None:
+            return plan.result()
+        line, offset = 0, 0
+        with telling(path, "read"):
+            try:
+                for line, raw in enumerate(raw_lines(fd, 0), 1):
+                    text = raw.rstrip(SPACE)
+                    if is_sealed(text) and not is_intact(text) and _is_object(text):
+                        plan.find("checksum", "it gets a new checksum", line, offset)
+                        plan.rewritten += 1
+                        out(resealed(text))
+                    else:
+                        plan.kept += 1
+                        out(raw)
+                    offset += len(raw)
+            except TooLongError:
+                raise CorruptLogError(
+                    path, line + 1, offset, "the line is too long", "run 'transcript-log salvage' first"
+                ) from None
+    return plan.result()
+
+
+def _is_object(text: bytes) -> bool:
+    try:
+        return type(_json.decode(text)) is dict
+    except ValueError:
+        return False
+
+
+def write_plan(path: str, make: Callable[[Callable[[bytes], None]], SalvagePlan]) -> SalvagePlan:
+    """Carry out a plan: a new file, synced, takes the place of the old one, which is kept.
+
+    The caller holds the log's lock.
+
+    Args:
+        path: The file, no link.
+        make: Makes the plan, handing each line of the new file to its argument.
+    """
+    fresh = path + ".salvage"
+    with telling(fresh, "write the salvaged file"):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(fresh)  # left by a salvage that did not finish
+        fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with telling(fresh, "write the salvaged file"), os.fdopen(fd, "wb", buffering=1 << 20) as file:
+            plan = make(lambda line: _ignore(file.write(line)))
+            file.flush()
+            os.fsync(file.fileno())
+        if not plan.is_needed:
+            os.unlink(fresh)
+            return plan
+        backup = _keep_old(path)
+        with telling(path, "put the salvaged file in its place"):
+            os.rename(fresh, path)
+        sync_folder(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(fresh)
+        raise
+    return replace(plan, applied=True, backup=backup)
+
+
+def _ignore(written: int) -> None:
+    """A buffered file takes all it is given."""
+
+
+def _keep_old(path: str) -> str:
+    """Give the old file a second name beside it, never one that is taken."""
+    number = 1
+    while True:
+        backup = f"{path}.before-salvage-{number}"
+        with telling(backup, "keep the old file"):
+            try:
+                os.link(path, backup, follow_symlinks=False)
+            except FileExistsError:
+                number += 1
+                continue
+            except (PermissionError, OSError):
+                if os.path.lexists(backup):
+                    raise
+                _copy(path, backup)
+        return backup
+
+
+def _copy(path: str, backup: str) -> None:
+    """For file systems without hard links."""
+    fd = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with open(path, "rb") as old, os.fdopen(fd, "wb") as new:
+        shutil.copyfileobj(old, new)
+        new.flush()
+        os.fsync(new.fileno())

@@ -1,0 +1,386 @@
+"""One session in one file of JSON lines, with its details beside it.
+
+What was acknowledged survives a crash at any moment; what a crash leaves unfinished is
+never taken for an entry; damage is told with its line. ``docs/format.md`` is the
+specification of the file, ``docs/reliability.md`` of the promises.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Final, Literal, Self
+
+from . import _reading, _salvaging
+from ._batch import encode_batch, joined, left_to_write
+from ._following import follow_log
+from ._logfile.lock import WriterLock
+from ._logfile.reader import Fault
+from ._logfile.seal import line_of
+from ._logfile.writer import AppendFile, Beginning
+from .codec import decode_detail, decode_entry, encode_header
+from .entries import Detail, Entry, Header, IdSource, Json, new_header, new_id
+from .errors import ConflictError, CorruptLogError, HeaderError, SessionIdError, StorageError
+from .store import DetailKey, Scan
+
+__all__ = ["Durability", "JsonlStore", "SalvagePlan", "session_path"]
+
+SalvagePlan = _salvaging.SalvagePlan
+
+Durability = Literal["fsync", "os"]
+"""What an acknowledged batch survives. ``"fsync"``: also power loss; ``"os"``: kill -9, but
+not a crash of the machine."""
+
+_SESSION_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
+_ID_SOURCE: IdSource = new_id
+
+
+def session_path(folder: str | os.PathLike[str], session_id: str) -> str:
+    """The log of a session in a folder: ``FOLDER/ID.jsonl``.
+
+    Raises:
+        SessionIdError: The id could name a file elsewhere, or none. 1 to 128 of the
+            characters ``A-Z a-z 0-9 _ -`` are allowed, beginning with a letter or digit.
+    """
+    if type(session_id) is not str or _SESSION_ID.fullmatch(session_id) is None:
+        raise SessionIdError(session_id)
+    return os.path.join(os.fspath(folder), session_id + ".jsonl")
+
+
+class JsonlStore:
+    """A log in a file, and its sidecar and lock file beside it.
+
+    The file is made by the first append. One store may be shared by threads, and used
+    after a fork by the child. Readers take no lock and need no right to write.
+
+    Args:
+        path: The log. A link is followed if it leads to an existing log.
+        durability: See :data:`Durability`.
+        checksum: Whether a batch of one line is sealed too; longer ones always are.
+        wait: How long an append waits for another writer, in seconds.
+        header: The header of a log that this store makes; by default a new one.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        durability: Durability = "fsync",
+        checksum: bool = True,
+        wait: float = 5.0,
+        header: Header | None = None,
+    ) -> None:
+        if durability not in ("fsync", "os"):
+            raise ValueError(f"durability is 'fsync' or 'os', not {durability!r}")
+        self.path: Final = _real_path(os.fspath(path))
+        # A link must lead to a log: one that leads nowhere could plant a file anywhere.
+        create = not os.path.islink(path)
+        self.details_path: Final = self.path.removesuffix(".jsonl") + ".details.jsonl"
+        self.lock_path: Final = self.path + ".lock"
+        self.durability: Final = durability
+        self.checksum: Final = checksum
+        self._header = header
+        self._known: set[str] = set()
+        self._fit = False
+        self._lock = WriterLock(self.path, self.lock_path, wait)
+        self._wait = wait
+        durable = durability == "fsync"
+        self._log: AppendFile[Entry] = AppendFile(
+            self.path, decode_entry, durable=durable, create=create, begin=self._begin, seen=self._see
+        )
+        self._sidecar: AppendFile[Detail | None] = AppendFile(
+            self.details_path,
+            decode_detail,
+            durable=durable,
+            create=True,
+            begin=lambda fd: Beginning(0),
+            seen=lambda detail: None,
+        )
+
+    def __repr__(self) -> str:
+        return f"JsonlStore({self.path!r}, durability={self.durability!r})"
+
+    # ------------------------------------------------------------------------- reading
+
+    def header(self) -> Header | None:
+        """The header; None for a log that is missing or empty.
+
+        Raises:
+            HeaderError: The first line is no header of this format version.
+            StorageError: The file cannot be read.
+        """
+        with _reading.opened(self.path) as fd:
+            return None if fd is None else _reading.read_head(self.path, fd).header
+
+    def read(self, after: str | None = None) -> Iterator[Entry]:
+        """The entries in file order, one by one, in bounded memory.
+
+        A repeated id is told at the end. See :meth:`Store.read`.
+        """
+        return _reading.read_entries(self.path, after)
+
+    def load(self) -> list[Entry]:
+        """All entries, in file order.
+
+        Raises:
+            CorruptLogError: The log is damaged, or an id stands twice.
+            StorageError: The file cannot be read.
+        """
+        entries = _reading.load_entries(self.path)
+        self._known.update([entry.id for entry in entries])
+        return entries
+
+    def active(self) -> list[Entry]:
+        """What the newest boundary keeps, read from the end of the file; see :meth:`Store.active`.
+
+        What lies before is neither read nor checked.
+        """
+        entries = _reading.active_entries(self.path)
+        self._known.update([entry.id for entry in entries])
+        return entries
+
+    def scan(self) -> Scan:
+        """All that can be read of the log and its sidecar, and all that is wrong with them.
+
+        A missing file is an empty log.
+
+        Raises:
+            HeaderError: The first line is no header of this format version.
+            StorageError: A file cannot be read.
+        """
+        scan = _reading.scan_log(self.path, self.details_path)
+        if scan is None:
+            return Scan(header=None, entries=(), places=())
+        self._known.update([entry.id for entry in scan.entries])
+        return scan
+
+    def details(self) -> dict[DetailKey, Json]:
+        """The sidecar's payloads, by call id and entry id; of several for one key the last.
+
+        Raises:
+            CorruptLogError: The sidecar is damaged; :meth:`scan` reads round that.
+            StorageError: The file cannot be read.
+        """
+        return _reading.load_details(self.details_path)
+
+    def follow(
+        self,
+        after: str | None = None,
+        *,
+        poll: float = 0.1,
+        stop: Callable[[], bool] = lambda: False,
+        on_damage: Callable[[CorruptLogError], None] | None = None,
+    ) -> Iterator[tuple[Entry, ...]]:
+        """Whole batches: those that are there, then those that come, until ``stop`` says so.
+
+        It goes on if a torn tail is moved aside and if another file takes the log's place,
+        and gives no entry twice; for that it holds the ids of all entries given.
+
+        Args:
+            after: Give only what follows the entry with this id.
+            poll: How often the file is looked at, in seconds.
+            stop: Asked after each look.
+            on_damage: Told of damaged lines, which are then passed over; without it they raise.
+
+        Raises:
+            CorruptLogError: A line is damaged.
+            EntryNotFoundError: No entry has the id ``after``.
+        """
+
+        def on_fault(fault: Fault) -> list[Entry]:
+            error = CorruptLogError(self.path, fault.line, fault.offset, fault.reason, fault.advice)
+            if on_damage is None:
+                raise error
+            on_damage(error)
+            return []
+
+        return follow_log(self.path, after, decode=decode_entry, on_fault=on_fault, poll=poll, stop=stop)
+
+    # ------------------------------------------------------------------------- writing
+
+    def create(self, *, exist_ok: bool = False) -> None:
+        """Make the log with its header alone, on disk on return. An append does so by itself.
+
+        Args:
+            exist_ok: Whether a log that is there already is left as it is, or is an error.
+
+        Raises:
+            StorageError: There is a log already; or the system refused.
+            HeaderError: There is a file that is no log of ours.
+        """
+        with self._writing():
+            self._log.settle()
+            if not self._log.is_made:
+                self._log.add(b"", None)
+            elif not exist_ok:
+                raise StorageError(self.path, "make the log", "there is one already", None, "open it instead")
+
+    def append(self, *entries: Entry, after: str | None = None, details: Sequence[Detail] = ()) -> str:
+        """Add a batch, all of it or nothing; acknowledged on return. See :meth:`Store.append`.
+
+        A repeated entry is found among the ids that this store has loaded or written.
+        """
+        batch = encode_batch(entries, details, self.path)
+        if not batch.entries and not batch.details:
+            return self._check_head(self._last_id(), after)
+        with self._writing():
+            self._log.settle()
+            head = "" if self._log.last is None else self._log.last.id
+            left = left_to_write(batch, self._known, self._stored, self.path)
+            if batch.entries and not left:
+                return head
+            self._check_head(head, after)
+            if batch.details:
+                self._sidecar.settle()
+                records = joined([body for _, body in batch.details], self.checksum)
+                self._sidecar.add(records, batch.details[-1][0])
+            if left:
+                try:
+                    self._log.add(joined([body for _, body in left], self.checksum), left[-1][0])
+                except BaseException:
+                    if batch.details:
+                        self._sidecar.take_back()
+                    raise
+                head = left[-1][0].id
+                for entry, _ in left:
+                    self._known.add(entry.id)
+            return head
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Hold the lock for a batch; but not beside a file that is no log of ours."""
+        if not self._fit:
+            with _reading.opened(self.path) as fd:
+                if fd is not None:
+                    self._begin(fd)
+        with self._lock.batch():
+            yield
+        self._fit = True
+
+    def lease(self, wait: float | None = None) -> AbstractContextManager[None]:
+        """Hold the right to write over many appends, which then need no lock of their own.
+
+        Args:
+            wait: How long to wait for another writer, in seconds; by default the store's own.
+
+        Raises:
+            LogBusyError: Another writer has it; or this process holds a lease on the log.
+        """
+        return self._lock.lease(self._wait if wait is None else wait)
+
+    def close(self) -> None:
+        """Close the files. All that was acknowledged is safe without it; an append opens them again."""
+        self._log.close()
+        self._sidecar.close()
+        self._lock.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        self.close()
+
+    def _see(self, entry: Entry) -> None:
+        self._known.add(entry.id)
+
+    def _check_head(self, head: str, after: str | None) -> str:
+        if after is not None and head != after:
+            raise ConflictError(self.path, after, head)
+        return head
+
+    def _last_id(self) -> str:
+        last = ""
+        for entry in _reading.last_entries(self.path):
+            last = entry.id
+        return last
+
+    def _stored(self, ids: set[str]) -> dict[str, Entry]:
+        """The entries of the file with these ids. It is read whole: a retry is rare."""
+        scan = _reading.scan_log(self.path, self.details_path)
+        return {} if scan is None else {entry.id: entry for entry in scan.entries if entry.id in ids}
+
+    def _begin(self, fd: int) -> Beginning:
+        """How the log begins, if it is one that this store may write to."""
+        head = _reading.read_head(self.path, fd)
+        end_first = b"" if head.ended else b"\n"
+        if head.header is None:
+            header = encode_header(self._header or new_header())
+            return Beginning(head.offset, end_first + line_of(header, checksum=self.checksum))
+        if head.header.harness is None and _reading.is_pi(fd, head.offset):
+            raise HeaderError(
+                self.path,
+                head.at[0],
+                head.at[1],
+                "this is a pi session, not a log of ours",
+                "make a log of it with 'transcript-log import'; it is never written to",
+                None,
+                "header-type",
+            )
+        return Beginning(head.offset, end_first)
+
+    # ------------------------------------------------------------------------- mending
+
+    def salvage(self, apply: bool = False) -> tuple[SalvagePlan, SalvagePlan]:
+        """What it takes to make the log and its sidecar readable again, and, if asked, just that.
+
+        A new file takes the place of a damaged one, which stays beside it under the name in
+        the plan's ``backup``. Nothing is changed where nothing is wrong.
+
+        Returns:
+            The plan for the log, and that for the sidecar.
+
+        Raises:
+            HeaderError: The first line is no header of this format version.
+            LogBusyError: Another writer has the log.
+            StorageError: A file cannot be read or written.
+        """
+        return self._mend(
+            lambda out: _salvaging.plan_salvage(self.path, is_log=True, id_source=_ID_SOURCE, out=out),
+            lambda out: _salvaging.plan_salvage(self.details_path, is_log=False, id_source=_ID_SOURCE, out=out),
+            apply,
+        )
+
+    def reseal(self, apply: bool = False) -> tuple[SalvagePlan, SalvagePlan]:
+        """Give lines that were edited on purpose the checksum that they should have.
+
+        Otherwise like :meth:`salvage`.
+        """
+        return self._mend(
+            lambda out: _salvaging.plan_reseal(self.path, out),
+            lambda out: _salvaging.plan_reseal(self.details_path, out),
+            apply,
+        )
+
+    def _mend(self, log: _Planner, sidecar: _Planner, apply: bool) -> tuple[SalvagePlan, SalvagePlan]:
+        if not apply:
+            return log(_nowhere), sidecar(_nowhere)
+        with self._lock.batch():
+            plans = []
+            for path, make in ((self.path, log), (self.details_path, sidecar)):
+                plan = make(_nowhere)
+                plans.append(_salvaging.write_plan(path, make) if plan.is_needed else plan)
+            return plans[0], plans[1]
+
+
+_Planner = Callable[[Callable[[bytes], None]], SalvagePlan]
+
+
+def _nowhere(line: bytes) -> None:
+    """Where the lines of a mere plan go."""
+
+
+def _real_path(path: str) -> str:
+    """The log's own place: two names of one log share one lock and one sidecar.
+
+    Raises:
+        StorageError: The path cannot name a file.
+    """
+    try:
+        if "\0" in path:
+            raise StorageError(path.replace("\0", "\\0"), "open", "a path cannot hold a NUL")
+        return os.path.realpath(path)
+    except OSError as error:
+        raise StorageError.of(path, "open", error) from error
