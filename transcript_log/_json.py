@@ -98,9 +98,7 @@ def _check_scalar(value: Any, where: str) -> None:
         return
     if kind is int:
         if not _MIN_INT <= value <= _MAX_INT:
-            raise EntryError(
-                where, "an integer is outside -2**63 to 2**64-1; store it as text", "json"
-            )
+            raise EntryError(where, "an integer is outside -2**63 to 2**64-1; store it as text", "json")
         return
     if kind is float:
         if not -inf < value < inf:
@@ -126,8 +124,7 @@ def _refuse_surrogate_pairs(value: Any, where: str) -> None:
         if _SURROGATE_PAIR.search(value):
             raise EntryError(
                 where,
-                "the text holds two surrogates that JSON would give back as one character;"
-                " join them first",
+                "the text holds two surrogates that JSON would give back as one character; join them first",
                 "json",
             )
     elif kind is dict:

@@ -44,9 +44,7 @@ BOM: Final = b"\xef\xbb\xbf"
 _HEADER_TEXT: Final = b'{"type":"session","version":3'
 _NOT_OURS: Final = "if another agent wrote it, read it with 'transcript-log replay'; it is never written to"
 _NEWER: Final = "read it with the version of transcript-log that wrote it; it is never written to"
-_RESEAL_HEADER: Final = (
-    "if it was edited on purpose, run 'transcript-log salvage --reseal' on the file"
-)
+_RESEAL_HEADER: Final = "if it was edited on purpose, run 'transcript-log salvage --reseal' on the file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +297,7 @@ def last_entries(path: str) -> list[Entry]:
             return []
         with telling(path, "read"):
             edge = whole_end_before(fd, head.offset, decode_entry)
-            return list(BatchReader(path, fd, decode_entry, lambda fault: (), offset=edge))
+            return list(BatchReader(path, fd, decode_entry, lambda _: (), offset=edge))
 
 
 def is_pi(fd: int, offset: int) -> bool:
@@ -354,9 +352,7 @@ def _damaged_backwards(path: str, fd: int, offset: int) -> NoReturn:
         pass
     # Read from the start there was none: a writer was at work. That happens once at most,
     # since what lies before the last whole batch never changes.
-    raise CorruptLogError(
-        path, _line_at(fd, offset), offset, "the line cannot be read", "read the log again"
-    )
+    raise CorruptLogError(path, _line_at(fd, offset), offset, "the line cannot be read", "read the log again")
 
 
 def _line_at(fd: int, offset: int) -> int:
@@ -401,7 +397,9 @@ class _Scanner:
         self.findings: list[Finding] = []
         self.damaged = 0
 
-    def find(self, rule: str, severity: str, message: str, at: Place, advice: str = "", entry: str | None = None) -> None:
+    def find(
+        self, rule: str, severity: str, message: str, at: Place, advice: str = "", entry: str | None = None
+    ) -> None:
         self.findings.append(
             Finding(
                 rule=rule,
@@ -468,7 +466,9 @@ def scan_log(path: str, details_path: str) -> Scan | None:
         lines = head.line - 1
         if head.header is None:
             if size > head.offset:
-                scanner.tell_torn(Torn(head.line, head.offset, size - head.offset, "a header that was never finished"))
+                scanner.tell_torn(
+                    Torn(head.line, head.offset, size - head.offset, "a header that was never finished")
+                )
         else:
             if head.fault:
                 scanner.find("checksum", "error", head.fault, head.at, _RESEAL_HEADER)
@@ -525,7 +525,7 @@ def _scan_entries(
                 scanner.find(
                     "repeated-entry",
                     "warning",
-                    f"the entry {entry.id!r} stands on line {line} already, with the same content; it counts once",
+                    f"the entry {entry.id!r} stands on line {line} already, just so; it counts once",
                     at,
                     "run 'transcript-log salvage' to leave the repeat out",
                     entry.id,

@@ -19,7 +19,14 @@ from ._logfile.files import sync_folder, telling
 from ._logfile.reader import BatchReader, Fault, TooLongError, raw_lines
 from ._logfile.seal import SPACE, is_intact, is_sealed, line_of, resealed, unsealed
 from ._reading import opened, read_head
-from .codec import decode_detail, decode_entry, detail_from_value, encode_detail, encode_entry, entry_from_value
+from .codec import (
+    decode_detail,
+    decode_entry,
+    detail_from_value,
+    encode_detail,
+    encode_entry,
+    entry_from_value,
+)
 from .entries import Detail, Entry, Header, IdSource
 from .errors import CorruptLogError, EntryError
 from .findings import Finding
@@ -102,7 +109,9 @@ class _Line:
     stays: bool
 
 
-def plan_salvage(path: str, *, is_log: bool, id_source: IdSource, out: Callable[[bytes], None]) -> SalvagePlan:
+def plan_salvage(
+    path: str, *, is_log: bool, id_source: IdSource, out: Callable[[bytes], None]
+) -> SalvagePlan:
     """What a salvage keeps, rewrites and leaves out; the new file's lines go to ``out``.
 
     Raises:
@@ -162,13 +171,27 @@ def _log_lines(path: str, fd: int, plan: _Plan, id_source: IdSource) -> Lines:
         entry, stays = item.entry, item.stays
         if not stays and entry.timestamp is None:
             entry = replace(entry, timestamp=moment)
-            plan.find("unknown-time", "its time cannot be read; it gets that of the entry before", reader.line, reader.offset, entry.id)
+            plan.find(
+                "unknown-time",
+                "its time cannot be read; it gets that of the entry before",
+                reader.line,
+                reader.offset,
+                entry.id,
+            )
         elif not stays:
-            plan.find("doubtful-time", "its time is written as it was understood", reader.line, reader.offset, entry.id)
+            plan.find(
+                "doubtful-time",
+                "its time is written as it was understood",
+                reader.line,
+                reader.offset,
+                entry.id,
+            )
         moment = entry.timestamp or moment
         known = ids.get(entry.id)
         if known == entry:
-            plan.find("repeated-entry", "it is there already, and left out", reader.line, reader.offset, entry.id)
+            plan.find(
+                "repeated-entry", "it is there already, and left out", reader.line, reader.offset, entry.id
+            )
         else:
             if known is not None:
                 fresh = id_source()

@@ -163,9 +163,7 @@ def _context_out(context: ContextAttachment) -> dict[str, Json]:
 def _compaction_out(compaction: Compaction) -> dict[str, Json]:
     where = "$.compaction"
     if not compaction.summary and not compaction.replacement:
-        raise EntryError(
-            f"{where}.summary", "the compaction has neither a summary nor a replacement"
-        )
+        raise EntryError(f"{where}.summary", "the compaction has neither a summary nor a replacement")
     kept = compaction.first_kept_entry_id
     out: dict[str, Json] = {
         "summary": _text_out(compaction.summary, f"{where}.summary"),
@@ -313,7 +311,7 @@ class _Draft:
 
     __slots__ = MessageEntry.__slots__
 
-    def __init__(self, id: str, timestamp: datetime | None, message: Json, family: str | None) -> None:  # noqa: A002
+    def __init__(self, id: str, timestamp: datetime | None, message: Json, family: str | None) -> None:
         self.id = id
         self.timestamp = timestamp
         self.message = message
@@ -335,13 +333,7 @@ def decode_entry(line: bytes, sealed: bool = False) -> Entry:
     Raises:
         EntryError: The line is no valid entry; ``kind`` says of which sort the fault is.
     """
-    if sealed:
-        try:
-            value = orjson.loads(line)
-        except orjson.JSONDecodeError:
-            value = _value(line)
-    else:
-        value = _value(line)
+    value = _trusted(line) if sealed else _value(line)
     try:
         if value["type"] == "message":
             message = value["message"]
@@ -365,6 +357,14 @@ def decode_entry(line: bytes, sealed: bool = False) -> Entry:
     except (TypeError, KeyError):
         pass
     return entry_from_value(value)
+
+
+def _trusted(line: bytes) -> Json:
+    """The value of a line that this package wrote and nothing has changed since."""
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError:  # it holds the escape of a lone surrogate
+        return _value(line)
 
 
 def _value(line: bytes) -> Json:
@@ -407,7 +407,9 @@ def entry_from_value(value: Json, doubt: Doubt | None = None) -> Entry:
         strangers.append("invocation")
     if payload[kind] is None or strangers:
         reason = f"holds a {strangers[0]} payload too" if strangers else f"has no {kind} payload"
-        raise EntryError(f"$.{strangers[0] if strangers else kind}", f"the {kind} entry {entry_id!r} {reason}")
+        raise EntryError(
+            f"$.{strangers[0] if strangers else kind}", f"the {kind} entry {entry_id!r} {reason}"
+        )
     if kind == "message":
         invocation = payload["invocation"]
         if invocation is not None:
@@ -456,7 +458,7 @@ def _get(owner: dict[str, Json], key: str, kind: type[T], where: str) -> T | Non
     """The member ``key`` if it is of ``kind``; None where it is absent or null."""
     value = owner.get(key)
     if value is None or type(value) is kind:
-        return cast("T | None", value)
+        return value
     wanted = {str: "text", int: "an integer", bool: "true or false", dict: "an object", list: "a list"}[kind]
     raise EntryError(f"{where}.{key}", f"{wanted} is wanted, not {_kind(value)}", "json")
 
@@ -468,9 +470,7 @@ def _kind(value: Json) -> str:
     return names.get(type(value), "a list")
 
 
-def _int_in(
-    owner: dict[str, Json], key: str, where: str, limits: tuple[int, int] = _INT64
-) -> int:
+def _int_in(owner: dict[str, Json], key: str, where: str, limits: tuple[int, int] = _INT64) -> int:
     value = _get(owner, key, int, where)
     if value is None:
         return 0
@@ -708,10 +708,12 @@ def _pair(value: Json, first: str, second: str) -> tuple[str, str] | None:
 def decode_detail(line: bytes, sealed: bool = False) -> Detail | None:
     """The record of one line of the sidecar; None for one without an id, which counts for nothing.
 
+    ``sealed`` is as for :func:`decode_entry`.
+
     Raises:
         EntryError: The line is no JSON object, or its id is no text.
     """
-    return detail_from_value(_value(line))
+    return detail_from_value(_trusted(line) if sealed else _value(line))
 
 
 def detail_from_value(value: Json) -> Detail | None:
@@ -786,5 +788,3 @@ def read_started(payload: Json) -> ToolStarted | None:
         return None
     data = payload.get("data")
     return ToolStarted(at=parse_time_leniently(data.get("at"))[0] if type(data) is dict else None)
-
-

@@ -132,7 +132,7 @@ class Header:
 
 def new_header(
     *,
-    id: str | None = None,  # noqa: A002 - the key on disk is called id
+    id: str | None = None,
     cwd: str | None = None,
     forked_from: ForkOrigin | None = None,
     parent: ParentCall | None = None,
@@ -435,6 +435,7 @@ class Detail:
 
 ToolStatus = Literal["success", "failed", "cancelled", "timeout", "unknown"]
 """How a tool call ended."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolOutcome:

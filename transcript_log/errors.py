@@ -171,9 +171,7 @@ class StorageError(TranscriptError, OSError):
     is also the ``__cause__``; errno is None where a rule of ours was broken instead.
     """
 
-    def __init__(
-        self, path: str, doing: str, reason: str, code: int | None = None, advice: str = ""
-    ) -> None:
+    def __init__(self, path: str, doing: str, reason: str, code: int | None = None, advice: str = "") -> None:
         super().__init__(path, doing, reason, code, advice)
         self.path = path
         self.doing = doing

@@ -96,8 +96,8 @@ class JsonlStore:
             decode_detail,
             durable=durable,
             create=True,
-            begin=lambda fd: Beginning(0),
-            seen=lambda detail: None,
+            begin=lambda _: Beginning(0),
+            seen=lambda _: None,
         )
 
     def __repr__(self) -> str:
@@ -339,7 +339,9 @@ class JsonlStore:
         """
         return self._mend(
             lambda out: _salvaging.plan_salvage(self.path, is_log=True, id_source=_ID_SOURCE, out=out),
-            lambda out: _salvaging.plan_salvage(self.details_path, is_log=False, id_source=_ID_SOURCE, out=out),
+            lambda out: _salvaging.plan_salvage(
+                self.details_path, is_log=False, id_source=_ID_SOURCE, out=out
+            ),
             apply,
         )
 

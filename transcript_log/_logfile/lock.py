@@ -127,9 +127,7 @@ class WriterLock:
         if self._file is None:
             make_folder(self._lock_path)
             self._refuse_special_file()
-            self._file = FileLock(
-                self._lock_path, mode=0o600, thread_local=False, fallback_to_soft=False
-            )
+            self._file = FileLock(self._lock_path, mode=0o600, thread_local=False, fallback_to_soft=False)
         with telling(self._lock_path, "lock the log"):
             try:
                 self._file.acquire(timeout=wait, poll_interval=_POLL)

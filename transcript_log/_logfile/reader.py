@@ -20,7 +20,16 @@ from ..errors import EntryError
 from .files import telling
 from .seal import LINE_LIMIT, SPACE, is_intact, is_sealed
 
-__all__ = ["BatchReader", "Decode", "Fault", "TooLongError", "Torn", "lines_backwards", "raw_lines", "whole_end_before"]
+__all__ = [
+    "BatchReader",
+    "Decode",
+    "Fault",
+    "TooLongError",
+    "Torn",
+    "lines_backwards",
+    "raw_lines",
+    "whole_end_before",
+]
 
 T = TypeVar("T")
 
@@ -272,9 +281,8 @@ class BatchReader(Generic[T]):
         holes = closed = False
         try:
             for raw in raw_lines(self._fd, start):
-                zeros = [match.span() for match in _ZEROS.finditer(raw)]
+                zeros = [(offset + match.start(), offset + match.end()) for match in _ZEROS.finditer(raw)]
                 for first, last in zeros:
-                    first, last = offset + first, offset + last
                     if (first != start and first % _EDGE) or (last != size and last % _EDGE):
                         return False
                 if closed and raw.strip(b"\0"):

@@ -141,7 +141,7 @@ class AppendFile(Generic[T]):
                 return
             start = whole_end_before(fd, beginning.offset, self._decode)
         self._missing = Beginning(0)
-        reader = BatchReader(self.path, fd, self._decode, _pass_over, offset=start)
+        reader: BatchReader[T] = BatchReader(self.path, fd, self._decode, _pass_over, offset=start)
         for value in reader:
             self.last = value
             self._seen(value)
@@ -266,6 +266,6 @@ def _write_all(fd: int, data: bytes) -> None:
         rest = rest[done:]
 
 
-def _pass_over(fault: Fault) -> Iterable[T]:
+def _pass_over(_: Fault) -> Iterable[T]:
     """Damage before the end of a file is told by its readers; a writer goes on behind it."""
     return ()

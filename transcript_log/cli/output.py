@@ -1,0 +1,77 @@
+"""Printing: colours where they are wanted, findings on stderr, JSON lines on stdout."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+import click
+import orjson
+
+from .._times import format_time
+from ..entries import Json
+from ..findings import Finding
+from .text import plain
+
+__all__ = ["color_option", "echo_json", "show_duration", "show_size", "show_time", "tell", "use_color"]
+
+color_option = click.option("--no-color", is_flag=True, help="No colours, as with NO_COLOR set.")
+
+
+def use_color(no_color: bool) -> bool | None:
+    """False where colours are not wanted; None lets the terminal decide."""
+    return False if no_color or os.environ.get("NO_COLOR") else None
+
+
+def echo_json(value: Json) -> None:
+    """One line of JSON on stdout; control characters and lone surrogates come as escapes."""
+    try:
+        line = orjson.dumps(value)
+    except TypeError:
+        import json  # noqa: PLC0415 - only a text with a lone surrogate, or a huge number, comes here
+
+        line = json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode("ascii")
+    # JSON escapes C0 only; DEL and C1 would reach the terminal, and so would bidirectional marks.
+    text = line.decode("utf-8")
+    if not text.isascii() or "\x7f" in text:
+        text = "".join(char if char.isprintable() else _escape(char) for char in text)
+    click.echo(text)
+
+
+def _escape(char: str) -> str:
+    return "".join(f"\\u{unit:04x}" for unit in memoryview(char.encode("utf-16-le")).cast("H"))
+
+
+def tell(findings: Iterable[Finding], what: str) -> None:
+    """Say on stderr what was wrong with a file that is shown all the same."""
+    for finding in findings:
+        if finding.severity != "note":
+            click.echo(plain(f"{what}: {finding}"), err=True)
+
+
+def show_time(time: datetime | None) -> str:
+    """A time for people: UTC, to the second."""
+    return "unknown" if time is None else format_time(time.replace(microsecond=0)).replace("T", " ")
+
+
+def show_duration(duration: timedelta) -> str:
+    """A duration for people, as in ``1 h 02 min`` or ``3.4 s``."""
+    seconds = duration.total_seconds()
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes:02} min"
+    return f"{minutes} min {seconds:02} s" if minutes else f"{seconds} s"
+
+
+def show_size(size: int) -> str:
+    """A size for people, as in ``3.4 MB``."""
+    amount = float(size)
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if amount < 1000 or unit == "GB":
+            break
+        amount /= 1000
+    return f"{size} bytes" if unit == "bytes" else f"{amount:.1f} {unit}"
