@@ -1,4 +1,4 @@
-"""Reading a log's file: its header, its entries, strictly or round damage, or from the end.
+"""Reading a log's file strictly: its header, its entries, its details, or only its end.
 
 No lock is taken and nothing is written. ``jsonl`` puts a store around this.
 """
@@ -15,15 +15,15 @@ from typing import Final, NoReturn, TypeVar
 from . import _json
 from ._active import BoundarySearch
 from ._logfile.files import closing, open_to_read, telling
-from ._logfile.reader import BatchReader, Fault, Torn, lines_backwards, raw_lines, whole_end_before
+from ._logfile.reader import BatchReader, Fault, lines_backwards, raw_lines, whole_end_before
 from ._logfile.seal import SPACE, is_intact, is_sealed
-from .codec import decode_detail, decode_entry, decode_header, detail_from_value, entry_from_value
+from .codec import decode_detail, decode_entry, decode_header
 from .entries import FORMAT_VERSION, Detail, Entry, Header, Json
 from .errors import CorruptLogError, EntryError, EntryNotFoundError, HeaderError, VersionError
-from .findings import Finding
-from .store import DetailKey, Place, Scan
+from .store import DetailKey, Place
 
 __all__ = [
+    "RESEAL_HEADER",
     "Head",
     "active_entries",
     "collector_paused",
@@ -35,7 +35,6 @@ __all__ = [
     "read_details",
     "read_entries",
     "read_head",
-    "scan_log",
 ]
 
 T = TypeVar("T")
@@ -44,7 +43,7 @@ BOM: Final = b"\xef\xbb\xbf"
 _HEADER_TEXT: Final = b'{"type":"session","version":3'
 _NOT_OURS: Final = "if another agent wrote it, read it with 'transcript-log replay'; it is never written to"
 _NEWER: Final = "read it with the version of transcript-log that wrote it; it is never written to"
-_RESEAL_HEADER: Final = "if it was edited on purpose, run 'transcript-log salvage --reseal' on the file"
+RESEAL_HEADER: Final = "if it was edited on purpose, run 'transcript-log salvage --reseal' on the file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +156,7 @@ def _strict_head(path: str, fd: int) -> Head:
     head = read_head(path, fd)
     if head.fault:
         line, offset = head.at
-        raise HeaderError(path, line, offset, head.fault, _RESEAL_HEADER, None, "header-json")
+        raise HeaderError(path, line, offset, head.fault, RESEAL_HEADER, None, "header-json")
     return head
 
 
@@ -384,176 +383,3 @@ def load_details(path: str) -> dict[DetailKey, Json]:
     """The payloads of a sidecar; of several for one key the last."""
     with collector_paused():
         return {(detail.id, detail.entry): detail.payload for detail in read_details(path)}
-
-
-# --------------------------------------------------------------------------------- scan
-
-
-class _Scanner:
-    """Reads round damage, and writes down what it saw."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.findings: list[Finding] = []
-        self.damaged = 0
-
-    def find(
-        self, rule: str, severity: str, message: str, at: Place, advice: str = "", entry: str | None = None
-    ) -> None:
-        self.findings.append(
-            Finding(
-                rule=rule,
-                severity=severity,  # type: ignore[arg-type]  # one of the three, by its callers
-                message=message,
-                advice=advice,
-                path=self.path,
-                line=at[0],
-                offset=at[1],
-                entry=entry,
-            )
-        )
-
-    def save(self, fault: Fault, read: Callable[[Json], T]) -> list[T]:
-        """The values that fill a damaged line, read; and a finding of what became of it."""
-        self.damaged += 1
-        values = _json.decode_all(fault.raw)
-        saved: list[T] = []
-        lost: list[str] = []
-        for _, _, value in values:
-            try:
-                saved.append(read(value))
-            except EntryError as error:
-                lost.append(str(error))
-        if not saved:
-            what = "nothing could be read from it"
-        elif lost:
-            what = f"{len(saved)} of the {len(values)} values on it could be read ({lost[0]})"
-        elif len(saved) == 1:
-            what = "it could be read all the same"
-        else:
-            what = f"the {len(saved)} values on it could be read"
-        rule = "checksum" if "checksum" in fault.reason else "damaged-line"
-        self.find(rule, "error", f"{fault.reason}; {what}", (fault.line, fault.offset), fault.advice)
-        return saved
-
-    def tell_torn(self, torn: Torn | None) -> None:
-        if torn is not None:
-            self.find(
-                "torn-tail",
-                "note",
-                f"{torn.reason}, {torn.size} bytes: a crash left it, it was never acknowledged",
-                (torn.line, torn.offset),
-                "nothing to do: the next writer moves it aside",
-            )
-
-
-def scan_log(path: str, details_path: str) -> Scan | None:
-    """All that can be read of a log and its sidecar; None if there is no such file.
-
-    Raises:
-        HeaderError: The header cannot be read.
-        StorageError: The file cannot be read.
-    """
-    with opened(path) as fd:
-        if fd is None:
-            return None
-        scanner = _Scanner(path)
-        head = read_head(path, fd)
-        size = os.fstat(fd).st_size
-        entries: list[Entry] = []
-        places: list[Place] = []
-        unsealed = 0
-        lines = head.line - 1
-        if head.header is None:
-            if size > head.offset:
-                scanner.tell_torn(
-                    Torn(head.line, head.offset, size - head.offset, "a header that was never finished")
-                )
-        else:
-            if head.fault:
-                scanner.find("checksum", "error", head.fault, head.at, _RESEAL_HEADER)
-            with collector_paused():
-                lines, unsealed = _scan_entries(path, fd, head, scanner, entries, places)
-        details = _scan_details(details_path, scanner)
-        return Scan(
-            header=head.header,
-            entries=tuple(entries),
-            places=tuple(places),
-            details=details,
-            findings=tuple(scanner.findings),
-            lines=lines,
-            sealed=len(entries) - unsealed,
-            unsealed=unsealed,
-            damaged=scanner.damaged,
-            size=size,
-        )
-
-
-def _scan_entries(
-    path: str, fd: int, head: Head, scanner: _Scanner, entries: list[Entry], places: list[Place]
-) -> tuple[int, int]:
-    doubts: list[str] = []
-
-    def lenient(value: Json) -> tuple[Entry, tuple[str, ...]]:
-        doubts.clear()
-        entry = entry_from_value(value, doubts.append)
-        return entry, tuple(doubts)
-
-    def decode(raw: bytes, sealed: bool) -> tuple[Entry, tuple[str, ...]]:
-        try:
-            return decode_entry(raw, sealed), ()
-        except EntryError:
-            try:
-                value = _json.decode(raw)
-            except ValueError as error:
-                raise EntryError("$", f"not JSON: {error}", "json") from None
-            return lenient(value)
-
-    reader: BatchReader[tuple[Entry, tuple[str, ...]]] = BatchReader(
-        path, fd, decode, lambda fault: scanner.save(fault, lenient), offset=head.offset, line=head.line
-    )
-    first: dict[str, int] = {}
-    unsealed = 0
-    for entry, doubtful in reader:
-        at = (reader.line, reader.offset)
-        for doubt in doubtful:
-            scanner.find("doubtful-time", "warning", doubt, at, entry=entry.id)
-        index = first.setdefault(entry.id, len(entries))
-        if index != len(entries):
-            line = places[index][0]
-            if entries[index] == entry:
-                scanner.find(
-                    "repeated-entry",
-                    "warning",
-                    f"the entry {entry.id!r} stands on line {line} already, just so; it counts once",
-                    at,
-                    "run 'transcript-log salvage' to leave the repeat out",
-                    entry.id,
-                )
-                continue
-            scanner.find(
-                "repeated-id",
-                "error",
-                f"another entry with the id {entry.id!r} stands on line {line}; both are kept",
-                at,
-                "run 'transcript-log salvage' to give one of them a new id",
-                entry.id,
-            )
-        entries.append(entry)
-        places.append(at)
-        unsealed += not reader.sealed
-    scanner.tell_torn(reader.torn)
-    return reader.lines, unsealed
-
-
-def _scan_details(path: str, scanner: _Scanner) -> dict[DetailKey, Json]:
-    with opened(path) as fd:
-        if fd is None:
-            return {}
-        log_path, scanner.path = scanner.path, path
-        damaged = scanner.damaged
-        reader = BatchReader(path, fd, decode_detail, lambda fault: scanner.save(fault, detail_from_value))
-        details = {(detail.id, detail.entry): detail.payload for detail in reader if detail is not None}
-        scanner.tell_torn(reader.torn)
-        scanner.path, scanner.damaged = log_path, damaged
-        return details

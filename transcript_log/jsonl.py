@@ -21,6 +21,7 @@ from ._logfile.lock import WriterLock
 from ._logfile.reader import Fault
 from ._logfile.seal import line_of
 from ._logfile.writer import AppendFile, Beginning
+from ._scanning import scan_log
 from .codec import decode_detail, decode_entry, encode_header
 from .entries import Detail, Entry, Header, IdSource, Json, new_header, new_id
 from .errors import ConflictError, CorruptLogError, HeaderError, SessionIdError, StorageError
@@ -151,7 +152,7 @@ class JsonlStore:
             HeaderError: The first line is no header of this format version.
             StorageError: A file cannot be read.
         """
-        scan = _reading.scan_log(self.path, self.details_path)
+        scan = scan_log(self.path, self.details_path)
         if scan is None:
             return Scan(header=None, entries=(), places=())
         self._known.update([entry.id for entry in scan.entries])
@@ -299,7 +300,7 @@ class JsonlStore:
 
     def _stored(self, ids: set[str]) -> dict[str, Entry]:
         """The entries of the file with these ids. It is read whole: a retry is rare."""
-        scan = _reading.scan_log(self.path, self.details_path)
+        scan = scan_log(self.path, self.details_path)
         return {} if scan is None else {entry.id: entry for entry in scan.entries if entry.id in ids}
 
     def _begin(self, fd: int) -> Beginning:
