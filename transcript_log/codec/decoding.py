@@ -1,22 +1,16 @@
-"""Entries, headers and details to and from one line of JSON.
-
-Encoding validates first and raises :class:`EntryError` with the path of the fault, so a
-store knows of every refusal before it writes a byte. Decoding checks in a fixed order:
-the JSON and its types, then the message payload, then the rules of entries. Lines come
-in and go out without a seal; :mod:`transcript_log._logfile` adds and checks that.
-"""
+"""Entries, headers and details from the JSON of a line."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any, Final, Literal, TypeVar, assert_never, cast
+from typing import Any, Literal, TypeVar, cast
 
 import orjson
 
-from . import _json
-from ._times import format_time, parse_time, parse_time_leniently
-from .entries import (
+from .. import _json
+from .._times import parse_time, parse_time_leniently
+from ..entries import (
     FORMAT_VERSION,
     Compaction,
     CompactionEntry,
@@ -36,270 +30,20 @@ from .entries import (
     ResponseRecord,
     Run,
     RunEntry,
-    ToolOutcome,
-    ToolStarted,
-    ToolStatus,
 )
-from .errors import EntryError
+from ..errors import EntryError
+from .rules import INT64, PAYLOADS, RUN_STATUSES, UINT64, check_context, check_invocation, check_run
 
 __all__ = [
     "decode_detail",
     "decode_entry",
     "decode_header",
     "detail_from_value",
-    "encode_detail",
-    "encode_entry",
-    "encode_header",
     "entry_from_value",
-    "outcome_payload",
-    "read_outcome",
-    "read_started",
-    "started_payload",
 ]
-
-_INT64: Final = (-(2**63), 2**63 - 1)
-_UINT64: Final = (0, 2**64 - 1)
-_PAYLOADS: Final = ("message", "context", "compaction", "run")
-_RUN_STATUSES: Final = ("completed", "failed", "cancelled")
 
 Doubt = Callable[[str], None]
 """Is told what is doubtful about a value that is read all the same."""
-
-
-# --------------------------------------------------------------------------- to a line
-
-
-def encode_entry(entry: Entry) -> bytes:
-    """The JSON object of an entry, unsealed and without a line feed.
-
-    Raises:
-        EntryError: The entry breaks a rule, or holds a value that JSON would not give back.
-    """
-    if not isinstance(entry, MessageEntry | ContextEntry | CompactionEntry | RunEntry | OpaqueEntry):
-        raise EntryError("$", f"a {type(entry).__name__} is no entry")
-    if type(entry.id) is not str or not entry.id:
-        raise EntryError("$.id", "the entry id is empty or no text")
-    line: dict[str, Json] = {
-        "id": entry.id,
-        "timestamp": _time_out(entry.timestamp, "$.timestamp", "the entry has no time"),
-        "type": entry.type,
-    }
-    match entry:
-        case MessageEntry():
-            _message_out(entry, line)
-        case ContextEntry(context=context):
-            line["context"] = _context_out(context)
-        case CompactionEntry(compaction=compaction):
-            line["compaction"] = _compaction_out(compaction)
-        case RunEntry(run=run):
-            line["run"] = _run_out(run)
-        case OpaqueEntry(type=kind, data=data):
-            if type(kind) is not str or not kind or kind in _PAYLOADS or kind == "session":
-                raise EntryError("$.type", f"{kind!r} is no type of an opaque entry")
-            for key, value in data.items():
-                if key not in ("id", "timestamp", "type", "crc"):
-                    line[key] = value
-        case _:
-            assert_never(entry)
-    return _json.encode(line)
-
-
-def _message_out(entry: MessageEntry, line: dict[str, Json]) -> None:
-    message = entry.message
-    if type(message) is not dict:
-        raise EntryError("$.message", f"a message is a dict, not {type(message).__name__}", "message")
-    line["message"] = message
-    if entry.family is not None:
-        line["family"] = _text_out(entry.family, "$.family")
-    if entry.response is not None:
-        line["response"] = _response_out(entry.response)
-    if entry.invocation is not None:
-        invocation = entry.invocation
-        line["invocation"] = {
-            "kind": invocation.kind,
-            "name": invocation.name,
-            "source": invocation.source,
-            "path": invocation.path,
-        }
-        _check_invocation(invocation, message)
-    if entry.stand_in:
-        line["standIn"] = True
-    if entry.interrupted:
-        line["interrupted"] = True
-
-
-def _response_out(response: ResponseRecord) -> dict[str, Json]:
-    where = "$.response"
-    out: dict[str, Json] = {}
-    for key, value in (
-        ("id", response.id),
-        ("provider", response.provider),
-        ("model", response.model),
-        ("finishReason", response.finish_reason),
-        ("request", response.request),
-    ):
-        if value is not None:
-            out[key] = _text_out(value, f"{where}.{key}")
-    if response.usage is not None:
-        out["usage"] = _usage_out(response.usage, f"{where}.usage")
-    return out
-
-
-def _context_out(context: ContextAttachment) -> dict[str, Json]:
-    out: dict[str, Json] = {
-        "attachmentId": context.attachment_id,
-        "epoch": context.epoch,
-        "kind": context.kind,
-        "placement": context.placement,
-    }
-    if context.path:
-        out["path"] = context.path
-    out["revision"] = context.revision
-    out["rendered"] = context.rendered
-    _check_context(context)
-    return out
-
-
-def _compaction_out(compaction: Compaction) -> dict[str, Json]:
-    where = "$.compaction"
-    if not compaction.summary and not compaction.replacement:
-        raise EntryError(f"{where}.summary", "the compaction has neither a summary nor a replacement")
-    kept = compaction.first_kept_entry_id
-    out: dict[str, Json] = {
-        "summary": _text_out(compaction.summary, f"{where}.summary"),
-        "firstKeptEntryId": None if not kept else _text_out(kept, f"{where}.firstKeptEntryId"),
-        "tokensBefore": _int_out(compaction.tokens_before, f"{where}.tokensBefore"),
-        "tokensAfter": _int_out(compaction.tokens_after, f"{where}.tokensAfter"),
-    }
-    for key, paths in (
-        ("readFiles", compaction.read_files),
-        ("modifiedFiles", compaction.modified_files),
-    ):
-        if paths:
-            out[key] = [_text_out(path, f"{where}.{key}[{i}]") for i, path in enumerate(paths)]
-    for key, value in (
-        ("provider", compaction.provider),
-        ("model", compaction.model),
-        ("responseModel", compaction.response_model),
-        ("responseId", compaction.response_id),
-    ):
-        if value:
-            out[key] = _text_out(value, f"{where}.{key}")
-    out["usage"] = _usage_out(compaction.usage, f"{where}.usage")
-    time = compaction.response_timestamp
-    out["responseTimestamp"] = (
-        "0001-01-01T00:00:00Z" if time is None else _time_out(time, f"{where}.responseTimestamp", "")
-    )
-    if compaction.replacement:
-        for index, item in enumerate(compaction.replacement):
-            if type(item) is not dict:
-                raise EntryError(
-                    f"{where}.replacement[{index}]",
-                    f"an item is a dict, not {type(item).__name__}",
-                    "message",
-                )
-        out["replacement"] = list(compaction.replacement)
-    if compaction.family is not None:
-        out["family"] = _text_out(compaction.family, f"{where}.family")
-    return out
-
-
-def _run_out(run: Run) -> dict[str, Json]:
-    out: dict[str, Json] = {}
-    if run.first_entry_id:
-        out["firstEntryId"] = _text_out(run.first_entry_id, "$.run.firstEntryId")
-    out["startedAt"] = _time_out(run.started_at, "$.run.startedAt", "the run has no start")
-    out["completedAt"] = _time_out(run.completed_at, "$.run.completedAt", "the run has no end")
-    _check_run(run)
-    if run.status is not None:
-        if run.status not in _RUN_STATUSES:
-            raise EntryError("$.run.status", f"{run.status!r} is no status of a run")
-        out["status"] = run.status
-    return out
-
-
-def _usage_out(usage: RecordedUsage, where: str) -> dict[str, Json]:
-    cost = usage.cost
-    return {
-        "input": _int_out(usage.input, f"{where}.input"),
-        "output": _int_out(usage.output, f"{where}.output"),
-        "cacheRead": _int_out(usage.cache_read, f"{where}.cacheRead"),
-        "cacheWrite": _int_out(usage.cache_write, f"{where}.cacheWrite"),
-        "totalTokens": _int_out(usage.total_tokens, f"{where}.totalTokens"),
-        "cost": {
-            "input": cost.input,
-            "output": cost.output,
-            "cacheRead": cost.cache_read,
-            "cacheWrite": cost.cache_write,
-            "total": cost.total,
-        },
-    }
-
-
-def _text_out(value: object, where: str) -> str:
-    if type(value) is not str:
-        raise EntryError(where, f"text is wanted, not {type(value).__name__}", "json")
-    return value
-
-
-def _int_out(value: object, where: str) -> int:
-    if type(value) is not int or not _INT64[0] <= value <= _INT64[1]:
-        raise EntryError(where, "an integer of 64 bits is wanted", "json")
-    return value
-
-
-def _time_out(time: object, where: str, missing: str) -> str:
-    if time is None:
-        raise EntryError(where, missing or "the time is missing")
-    if not isinstance(time, datetime):
-        raise EntryError(where, f"a time is a datetime, not {type(time).__name__}", "json")
-    try:
-        return format_time(time)
-    except ValueError as error:
-        raise EntryError(where, str(error), "json") from None
-
-
-def encode_header(header: Header) -> bytes:
-    """The JSON object of a header, unsealed and without a line feed.
-
-    Raises:
-        EntryError: The header is of another version, or holds what JSON would not give back.
-    """
-    if header.version != FORMAT_VERSION:
-        raise EntryError("$.version", f"only version {FORMAT_VERSION} is written")
-    line: dict[str, Json] = {"type": "session", "version": FORMAT_VERSION}
-    if header.id is not None:
-        line["id"] = _text_out(header.id, "$.id")
-    if header.timestamp is not None:
-        line["timestamp"] = _time_out(header.timestamp, "$.timestamp", "")
-    if header.harness is not None:
-        line["harness"] = _text_out(header.harness, "$.harness")
-    if header.cwd is not None:
-        line["cwd"] = _text_out(header.cwd, "$.cwd")
-    if header.forked_from is not None:
-        line["forkedFrom"] = {"session": header.forked_from.session, "entry": header.forked_from.entry}
-    if header.parent is not None:
-        line["parent"] = {"session": header.parent.session, "call": header.parent.call}
-    for key, value in header.extra.items():
-        if key not in line and key != "crc":
-            line[key] = value
-    return _json.encode(line)
-
-
-def encode_detail(detail: Detail) -> bytes:
-    """The JSON object of a sidecar record, unsealed and without a line feed.
-
-    Raises:
-        EntryError: The record holds what JSON would not give back.
-    """
-    line: dict[str, Json] = {"id": _text_out(detail.id, "$.id")}
-    if detail.entry is not None:
-        line["entry"] = _text_out(detail.entry, "$.entry")
-    line["payload"] = detail.payload
-    return _json.encode(line)
-
-
-# -------------------------------------------------------------------------- from a line
 
 
 class _Draft:
@@ -390,7 +134,7 @@ def entry_from_value(value: Json, doubt: Doubt | None = None) -> Entry:
     entry_id = _get(value, "id", str, "$") or ""
     time = _time_in(value.get("timestamp"), "$.timestamp", doubt, "timestamp" in value)
     kind = _get(value, "type", str, "$") or ""
-    known = kind in _PAYLOADS
+    known = kind in PAYLOADS
     if known:
         payload = _payloads_in(value, doubt)
     if not entry_id:
@@ -402,7 +146,7 @@ def entry_from_value(value: Json, doubt: Doubt | None = None) -> Entry:
             raise EntryError("$.type", f"the entry {entry_id!r} has no type of an entry ({kind!r})")
         data = {k: v for k, v in value.items() if k not in ("id", "timestamp", "type", "crc")}
         return OpaqueEntry(id=entry_id, timestamp=time, type=kind, data=data)
-    strangers = [name for name in _PAYLOADS if name != kind and payload[name] is not None]
+    strangers = [name for name in PAYLOADS if name != kind and payload[name] is not None]
     if kind != "message" and payload["invocation"] is not None:
         strangers.append("invocation")
     if payload[kind] is None or strangers:
@@ -413,7 +157,7 @@ def entry_from_value(value: Json, doubt: Doubt | None = None) -> Entry:
     if kind == "message":
         invocation = payload["invocation"]
         if invocation is not None:
-            _check_invocation(invocation, payload["message"])
+            check_invocation(invocation, payload["message"])
         return MessageEntry(
             id=entry_id,
             timestamp=time,
@@ -425,14 +169,14 @@ def entry_from_value(value: Json, doubt: Doubt | None = None) -> Entry:
             interrupted=_get(value, "interrupted", bool, "$") or False,
         )
     if kind == "context":
-        _check_context(payload["context"])
+        check_context(payload["context"])
         return ContextEntry(id=entry_id, timestamp=time, context=payload["context"])
     if kind == "compaction":
         return CompactionEntry(id=entry_id, timestamp=time, compaction=payload["compaction"])
     run = payload["run"]
     if isinstance(run, EntryError):
         raise run
-    _check_run(run)
+    check_run(run)
     return RunEntry(id=entry_id, timestamp=time, run=run)
 
 
@@ -470,7 +214,7 @@ def _kind(value: Json) -> str:
     return names.get(type(value), "a list")
 
 
-def _int_in(owner: dict[str, Json], key: str, where: str, limits: tuple[int, int] = _INT64) -> int:
+def _int_in(owner: dict[str, Json], key: str, where: str, limits: tuple[int, int] = INT64) -> int:
     value = _get(owner, key, int, where)
     if value is None:
         return 0
@@ -520,18 +264,6 @@ def _invocation_in(value: dict[str, Json] | None) -> Invocation | None:
     )
 
 
-def _check_invocation(invocation: Invocation, message: Json) -> None:
-    where = "$.invocation"
-    if invocation.kind != "prompt_template":
-        raise EntryError(f"{where}.kind", f"{invocation.kind!r} is no kind of an invocation")
-    for key in ("name", "source", "path"):
-        value = getattr(invocation, key)
-        if type(value) is not str or not value:
-            raise EntryError(f"{where}.{key}", "the invocation is incomplete")
-    if message.get("role") != "user":
-        raise EntryError(where, "only a user message is made from a prompt template")
-
-
 def _response_in(line: dict[str, Json]) -> ResponseRecord | None:
     value = _get(line, "response", dict, "$")
     if value is None:
@@ -573,30 +305,13 @@ def _context_in(value: dict[str, Json] | None) -> ContextAttachment | None:
     where = "$.context"
     return ContextAttachment(
         attachment_id=_get(value, "attachmentId", str, where) or "",
-        epoch=_int_in(value, "epoch", where, _UINT64),
+        epoch=_int_in(value, "epoch", where, UINT64),
         kind=_get(value, "kind", str, where) or "",
         placement=_get(value, "placement", str, where) or "",
         revision=_get(value, "revision", str, where) or "",
         rendered=_get(value, "rendered", str, where) or "",
         path=_get(value, "path", str, where) or None,
     )
-
-
-def _check_context(context: ContextAttachment) -> None:
-    where = "$.context"
-    for key, value in (
-        ("attachmentId", context.attachment_id),
-        ("kind", context.kind),
-        ("placement", context.placement),
-        ("revision", context.revision),
-        ("rendered", context.rendered),
-    ):
-        if type(value) is not str or not value:
-            raise EntryError(f"{where}.{key}", "the context attachment is incomplete")
-    if type(context.epoch) is not int or context.epoch < 1:
-        raise EntryError(f"{where}.epoch", "the epoch of a context attachment counts from 1")
-    if context.path is not None and type(context.path) is not str:
-        raise EntryError(f"{where}.path", "the path of a context attachment is no text")
 
 
 def _compaction_in(value: dict[str, Json] | None, doubt: Doubt | None) -> Compaction | None:
@@ -643,7 +358,7 @@ def _run_in(value: dict[str, Json] | None, doubt: Doubt | None) -> Run | EntryEr
     if started is None or completed is None:
         key = "startedAt" if started is None else "completedAt"
         return EntryError(f"{where}.{key}", "the run is incomplete: it has no such time")
-    if status is not None and status not in _RUN_STATUSES:
+    if status is not None and status not in RUN_STATUSES:
         return EntryError(f"{where}.status", f"{status!r} is no status of a run")
     return Run(
         started_at=started,
@@ -651,11 +366,6 @@ def _run_in(value: dict[str, Json] | None, doubt: Doubt | None) -> Run | EntryEr
         first_entry_id=first,
         status=cast('Literal["completed", "failed", "cancelled"] | None', status),
     )
-
-
-def _check_run(run: Run) -> None:
-    if run.completed_at < run.started_at:
-        raise EntryError("$.run.completedAt", "the run ends before it starts")
 
 
 def decode_header(line: bytes) -> Header:
@@ -727,64 +437,3 @@ def detail_from_value(value: Json) -> Detail | None:
     if not call_id:
         return None
     return Detail(id=call_id, payload=value.get("payload"), entry=entry or None)
-
-
-# ------------------------------------------------------------------------------ details
-
-
-def outcome_payload(outcome: ToolOutcome) -> dict[str, Json]:
-    """The sidecar payload that records how a call ended."""
-    data: dict[str, Json] = {"status": outcome.raw_status or outcome.status}
-    for key, value in (
-        ("errorCode", outcome.error_code),
-        ("exitCode", outcome.exit_code),
-        ("dataKind", outcome.data_kind),
-        ("data", outcome.data),
-    ):
-        if value is not None:
-            data[key] = value
-    return {"kind": "tool_outcome", "data": data}
-
-
-def read_outcome(payload: Json) -> ToolOutcome | None:
-    """The outcome that a sidecar payload tells of; None if it tells of none.
-
-    A payload of another kind is a success with that data; one without a kind is read as the
-    outcome itself, by its ``status``. A status that is not known is ``"unknown"``, and the
-    word is kept.
-    """
-    if type(payload) is not dict:
-        return None
-    kind = payload.get("kind")
-    if kind in ("tool_started", "request"):
-        return None
-    if type(kind) is str and kind != "tool_outcome":
-        return ToolOutcome(status="success", data_kind=kind, data=payload.get("data"))
-    fields = payload.get("data") if kind == "tool_outcome" else payload
-    if type(fields) is not dict or type(fields.get("status")) is not str:
-        return None
-    word: str = fields["status"]
-    known = word in ("success", "failed", "cancelled", "timeout")
-    code = fields.get("exitCode")
-    return ToolOutcome(
-        status=cast(ToolStatus, word) if known else "unknown",
-        error_code=_only_text(fields.get("errorCode")),
-        exit_code=code if type(code) is int else None,
-        data_kind=_only_text(fields.get("dataKind")),
-        data=fields.get("data"),
-        raw_status=None if known else word,
-    )
-
-
-def started_payload(started: ToolStarted) -> dict[str, Json]:
-    """The sidecar payload that records that a call began to run."""
-    at = None if started.at is None else _time_out(started.at, "$.payload.data.at", "")
-    return {"kind": "tool_started", "data": {"at": at}}
-
-
-def read_started(payload: Json) -> ToolStarted | None:
-    """What a sidecar payload tells of a call's start; None if it tells of none."""
-    if type(payload) is not dict or payload.get("kind") != "tool_started":
-        return None
-    data = payload.get("data")
-    return ToolStarted(at=parse_time_leniently(data.get("at"))[0] if type(data) is dict else None)
