@@ -1,0 +1,731 @@
+"""A Codex rollout of any generation becomes entries, and nothing of it is lost in silence."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import json_values
+
+from transcript_log import items
+from transcript_log.codec import (
+    decode_entry,
+    decode_header,
+    encode_detail,
+    encode_entry,
+    encode_header,
+    read_outcome,
+)
+from transcript_log.counts import count_entries
+from transcript_log.entries import (
+    HARNESS,
+    Compaction,
+    CompactionEntry,
+    ContextEntry,
+    MessageEntry,
+    Run,
+    RunEntry,
+    ToolOutcome,
+)
+from transcript_log.errors import HeaderError
+from transcript_log.history import Called, Ran, build_history
+from transcript_log.importers import Imported
+from transcript_log.importers.codex import import_codex
+
+_DATA = Path(__file__).resolve().parent / "data" / "codex"
+_START = datetime(2026, 1, 2, 3, tzinfo=UTC)
+
+
+class Rollout:
+    """An enveloped rollout that is written line by line, one second apart."""
+
+    def __init__(self, **meta: Any) -> None:
+        self.lines: list[bytes] = []
+        self("session_meta", id="s1", timestamp="2026-01-02T03:00:00Z", cwd="/tmp/demo", **meta)
+
+    def __call__(self, envelope: str, /, **payload: Any) -> Rollout:
+        time = _START + timedelta(seconds=len(self.lines))
+        record = {"timestamp": time.isoformat().replace("+00:00", "Z"), "type": envelope, "payload": payload}
+        return self.raw(json.dumps(record).encode() + b"\n")
+
+    def raw(self, line: bytes) -> Rollout:
+        self.lines.append(line)
+        return self
+
+    def item(self, **item: Any) -> Rollout:
+        return self("response_item", **item)
+
+    def event(self, kind: str, **event: Any) -> Rollout:
+        return self("event_msg", type=kind, **event)
+
+    def said(self, text: str, role: str = "user") -> Rollout:
+        return self.item(type="message", role=role, content=[{"type": "input_text", "text": text}])
+
+    def called(self, call_id: str, output: Any = "done") -> Rollout:
+        self.item(type="function_call", call_id=call_id, name="sh", arguments="{}")
+        return self.item(type="function_call_output", call_id=call_id, output=output)
+
+    def read(self) -> Imported:
+        return import_codex(self.lines, path="rollout.jsonl")
+
+
+def read(name: str) -> Imported:
+    with (_DATA / name).open("rb") as lines:
+        return import_codex(lines, path=name)
+
+
+def second(number: int) -> datetime:
+    return _START + timedelta(seconds=number)
+
+
+def held(imported: Imported) -> list[Any]:
+    return [entry.message for entry in imported.entries if isinstance(entry, MessageEntry)]
+
+
+def runs(imported: Imported) -> list[Run]:
+    return [entry.run for entry in imported.entries if isinstance(entry, RunEntry)]
+
+
+def compactions(imported: Imported) -> list[Compaction]:
+    return [entry.compaction for entry in imported.entries if isinstance(entry, CompactionEntry)]
+
+
+def contexts(imported: Imported, kind: str) -> list[str]:
+    found = [entry.context for entry in imported.entries if isinstance(entry, ContextEntry)]
+    return [context.rendered for context in found if context.kind == kind]
+
+
+def rules(imported: Imported) -> list[str]:
+    return [finding.rule for finding in imported.findings]
+
+
+def outcomes(imported: Imported) -> dict[tuple[str, str | None], ToolOutcome | None]:
+    return {key: read_outcome(payload) for key, payload in imported.details_by_call.items()}
+
+
+def place_of(imported: Imported, entry_id: str | None) -> int:
+    return [entry.id for entry in imported.entries].index(entry_id or "")
+
+
+# --------------------------------------------------------------------------------- laws
+
+
+def payloads() -> st.SearchStrategy[dict[str, Any]]:
+    """Payloads with the keys that Codex uses, and right or wrong values under them."""
+    texts = st.sampled_from(["", "x", "completed", "user", "assistant", "turn-1", "2026-01-02T03:00:00Z"])
+    odd = json_values(3)
+    of_items = ("message", "function_call", "function_call_output", "reasoning", "web_search_call")
+    of_turns = ("task_started", "task_complete", "turn_aborted", "user_message", "thread_rolled_back")
+    of_others = ("ghost_snapshot", "error", "exec_command_end", "item_completed", "token_count", "new_event")
+    kinds = st.sampled_from((*of_items, *of_turns, *of_others))
+    keys = ("id", "timestamp", "cwd", "call_id", "turn_id", "role", "content", "output", "status", "message")
+    more = ("exit_code", "success", "result", "error", "started_at", "completed_at", "duration_ms", "item")
+    rest = ("replacement_history", "state", "full", "base_instructions", "instructions", "num_turns")
+    return st.fixed_dictionaries(
+        {}, optional={"type": kinds | odd, **dict.fromkeys((*keys, *more, *rest), texts | odd)}
+    )
+
+
+def source_lines() -> st.SearchStrategy[bytes]:
+    """Records of every kind, well or badly made, whole, joined, cut, or no records at all."""
+    envelopes = st.sampled_from(
+        ["session_meta", "response_item", "compacted", "turn_context", "event_msg", "world_state", "new"]
+    )
+    times = st.sampled_from(
+        ["2026-01-02T03:00:00Z", "9999-12-31T23:59:59Z", "0001-01-01T00:00:01Z", "?", None]
+    )
+    record = st.one_of(
+        st.fixed_dictionaries(
+            {"timestamp": times, "type": envelopes, "payload": payloads() | json_values(2)}
+        ),
+        payloads(),
+    )
+    line = st.builds(lambda value: json.dumps(value).encode(), record)
+    return st.one_of(
+        line,
+        st.builds(lambda one, two: one + two, line, line),
+        st.builds(lambda one, cut: one[:cut], line, st.integers(0, 200)),
+        st.sampled_from(
+            [b"", b"\0\0", b"[]", b'{"type":"response_item","payload":{"type":"message","n":1e400}}']
+        ),
+    )
+
+
+@settings(max_examples=300)
+@given(st.lists(source_lines(), max_size=8))
+def test_any_lines_are_imported_alike_each_time_or_are_no_session(physical: list[bytes]) -> None:
+    lines = [line + b"\n" for line in physical]
+    try:
+        once = import_codex(lines)
+    except HeaderError:
+        with pytest.raises(HeaderError):
+            import_codex(iter(lines))
+        return
+    again = import_codex(iter(lines))
+    assert (once.header, once.entries, once.details) == (again.header, again.entries, again.details)
+    assert (once.findings, once.counts) == (again.findings, again.counts)
+    check(once)
+
+
+def check(imported: Imported) -> None:
+    """What holds of every import: it can be stored, and comes back equal."""
+    ids = [entry.id for entry in imported.entries]
+    assert len(set(ids)) == len(ids)
+    assert decode_header(encode_header(imported.header)) == imported.header
+    for entry in imported.entries:
+        if entry.timestamp is not None:
+            assert decode_entry(encode_entry(entry)) == entry
+        if isinstance(entry, MessageEntry):
+            assert entry.family is None
+        if isinstance(entry, CompactionEntry):
+            assert entry.compaction.family is None
+            assert entry.compaction.summary or entry.compaction.replacement
+        if isinstance(entry, RunEntry):
+            assert entry.run.started_at <= entry.run.completed_at
+            assert entry.run.first_entry_id is None or entry.run.first_entry_id in ids
+    for detail in imported.details:
+        encode_detail(detail)
+        assert detail.entry is None or detail.entry in ids
+    called = sum(len(items.tool_calls(item)) for item in held(imported))
+    history = build_history(imported.entries, imported.details_by_call)
+    assert sum(isinstance(event, Called) for event in history.events) == called
+
+
+# -------------------------------------------------------------------------- generations
+
+
+def test_a_flat_file_is_imported_without_times() -> None:
+    imported = read("flat.jsonl")
+    check(imported)
+    assert imported.header.id == "5a1d7c1e-0000-4000-8000-000000000001"
+    assert imported.header.timestamp == datetime(2025, 7, 1, 9, tzinfo=UTC)
+    assert contexts(imported, "instructions") == ["Be brief."]
+    assert len(held(imported)) == 8
+    assert all(e.timestamp is None for e in imported.entries if isinstance(e, MessageEntry))
+    assert imported.findings == ()
+    assert imported.counts["records"] == 12
+
+
+def test_the_outcomes_that_old_outputs_tell_become_details() -> None:
+    imported = read("flat.jsonl")
+    history = build_history(imported.entries, imported.details_by_call)
+    listed, counted = (event for event in history.events if isinstance(event, Called))
+    assert listed.outcome == ToolOutcome(status="success", exit_code=0)
+    assert counted.outcome == ToolOutcome(status="failed")
+    assert (counted.kind, counted.output) == ("local_shell", "exec failed: denied")
+
+
+def test_the_first_document_format_is_imported() -> None:
+    imported = read("document.json")
+    check(imported)
+    assert imported.header.id == "0000000000000000000000000000abcd"
+    assert [items.role(item) for item in held(imported)] == ["user", None, None, "assistant"]
+    assert imported.counts["records"] == 5
+    compact = json.dumps(json.loads((_DATA / "document.json").read_bytes())).encode()
+    assert import_codex([compact]) == imported
+
+
+def test_items_are_the_very_objects_that_were_decoded() -> None:
+    item = {
+        "type": "message",
+        "role": "user",
+        "content": [{"type": "new", "x": [1.0, None]}],
+        "phase": "input",
+    }
+    imported = Rollout().item(**item).read()
+    (message,) = held(imported)
+    assert message == item
+    assert list(message) == list(item)
+
+
+def test_imported_items_have_no_family() -> None:
+    rollout = Rollout().item(type="reasoning", summary=[], encrypted_content="gAAA")
+    rollout(
+        "compacted", message="", replacement_history=[{"type": "compaction", "encrypted_content": "gAAA"}]
+    )
+    message, compaction = rollout.read().entries
+    assert isinstance(message, MessageEntry)
+    assert message.family is None
+    assert isinstance(compaction, CompactionEntry)
+    assert compaction.compaction.family is None
+
+
+# -------------------------------------------------------------------------------- header
+
+
+def test_the_first_session_meta_names_the_session_and_others_are_told() -> None:
+    rollout = Rollout(forked_from_id="s0", base_instructions={"text": "Be kind."})
+    rollout("session_meta", id="s0", timestamp="2025-01-01T00:00:00Z", base_instructions={"text": "Be rude."})
+    imported = rollout.said("hi").read()
+    assert (imported.header.id, imported.header.cwd) == ("s1", "/tmp/demo")
+    assert imported.header.harness == HARNESS
+    assert imported.header.extra["importedFrom"]["forked_from_id"] == "s0"
+    assert contexts(imported, "base_instructions") == ["Be kind."]
+    assert rules(imported) == ["inherited-history"]
+
+
+def test_a_subagent_keeps_the_thread_it_came_from() -> None:
+    spawn = {"subagent": {"thread_spawn": {"parent_thread_id": "s0", "depth": 1}}}
+    imported = Rollout(parent_thread_id="s0", source=spawn, agent_nickname="Socrates").read()
+    assert imported.header.parent is None
+    kept = imported.header.extra["importedFrom"]
+    assert (kept["parent_thread_id"], kept["source"], kept["agent_nickname"]) == ("s0", spawn, "Socrates")
+
+
+def test_a_session_that_continues_another_file_says_so() -> None:
+    assert rules(Rollout(history_base={"thread_id": "s0", "ordinal": 5}).read()) == ["history-elsewhere"]
+
+
+def test_a_rollout_without_its_header_is_imported_and_told() -> None:
+    rollout = Rollout().said("hi")
+    imported = import_codex(rollout.lines[1:])
+    assert imported.header.id is None
+    assert rules(imported) == ["no-session-header"]
+    assert len(imported.entries) == 1
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [],
+        [b"\n"],
+        [b"not json\n"],
+        [b'{"type":"event","data":"other log"}\n'],
+        [b'{"type":"session","version":3,"id":"s","timestamp":"2026-01-02T03:04:05Z"}\n'],
+        [b'{"parentUuid":null,"sessionId":"s","type":"user","message":{"role":"user","content":"hi"}}\n'],
+        [b'{"type":"message","id":"1","parentId":null,"message":{"role":"user","content":"hi"}}\n'],
+    ],
+)
+def test_what_holds_no_record_of_codex_is_refused(lines: list[bytes]) -> None:
+    with pytest.raises(HeaderError, match=r"sess\.jsonl: line 1 .*no Codex session"):
+        import_codex(lines, path="sess.jsonl")
+
+
+# ------------------------------------------------------------------------------ contexts
+
+
+def test_settings_become_a_context_entry_only_when_they_change() -> None:
+    rollout = Rollout()
+    for turn, model in enumerate(["a", "a", "b", "b", "a"]):
+        rollout("turn_context", turn_id=f"t{turn}", trace_id=f"x{turn}", model=model, cwd="/tmp")
+    assert contexts(rollout.read(), "turn_context") == [
+        '{"cwd":"/tmp","model":"a"}',
+        '{"cwd":"/tmp","model":"b"}',
+        '{"cwd":"/tmp","model":"a"}',
+    ]
+
+
+def test_a_world_state_patch_is_put_over_the_last_state() -> None:
+    rollout = Rollout()
+    rollout("world_state", full=True, state={"a": {"b": 1, "c": 2}, "d": 3})
+    rollout("world_state", full=False, state={"a": {"b": None, "e": 4}})
+    rollout("world_state", full=False, state={"d": 3})
+    rollout("world_state", full=True, state={"f": 5})
+    assert contexts(rollout.read(), "world_state") == [
+        '{"a":{"b":1,"c":2},"d":3}',
+        '{"a":{"c":2,"e":4},"d":3}',
+        '{"f":5}',
+    ]
+
+
+def test_instructions_stand_before_the_conversation() -> None:
+    imported = Rollout(base_instructions={"text": "Be kind."}, instructions="Be brief.").read()
+    assert [e.context.placement for e in imported.entries if isinstance(e, ContextEntry)] == [
+        "prefix",
+        "prefix",
+    ]
+
+
+# ---------------------------------------------------------------------------------- runs
+
+
+def test_a_task_becomes_a_run_that_names_its_first_message() -> None:
+    rollout = Rollout().event("task_started", turn_id="t1")
+    rollout("turn_context", turn_id="t1", model="m").said("go").called("c1")
+    imported = rollout.event("task_complete", turn_id="t1").read()
+    first = next(entry for entry in imported.entries if isinstance(entry, MessageEntry))
+    assert runs(imported) == [
+        Run(started_at=second(1), completed_at=second(6), first_entry_id=first.id, status="completed")
+    ]
+
+
+def test_the_times_that_an_event_gives_count_where_the_records_were_copied_later() -> None:
+    rollout = Rollout().event("task_started", turn_id="t1", started_at=1_700_000_000)
+    rollout.event("task_complete", turn_id="t1", completed_at=1_700_000_060)
+    (run,) = runs(rollout.read())
+    assert run.started_at == datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
+    assert run.completed_at - run.started_at == timedelta(seconds=60)
+
+
+def test_whole_seconds_of_an_event_do_not_replace_the_finer_time_of_its_record() -> None:
+    rollout = Rollout()
+    at = int(second(1).timestamp())
+    rollout.event("task_started", turn_id="t1", started_at=at).event("task_complete", turn_id="t1")
+    assert runs(rollout.read())[0].started_at == second(1)
+
+
+def test_an_abort_that_precedes_its_items_is_recorded_after_them() -> None:
+    imported = read("late-abort.jsonl")
+    check(imported)
+    (run,) = runs(imported)
+    assert run.status == "cancelled"
+    assert run.started_at == datetime(2025, 9, 24, 10, 1, tzinfo=UTC)
+    assert run.completed_at == datetime(2025, 9, 24, 10, 1, 9, tzinfo=UTC)
+    texts = [items.text(entry.message) for entry in imported.entries if isinstance(entry, MessageEntry)]
+    assert texts == ["first", "done", "second", "", "", "", "third"]
+    kinds = [entry.type for entry in imported.entries]
+    assert kinds == [*["message", "context"], *["message"] * 5, "context", "run", "message"]
+    first = imported.entries[place_of(imported, run.first_entry_id)]
+    assert isinstance(first, MessageEntry)
+    assert first.message["type"] == "reasoning"
+    assert imported.counts["aborted"] == count_entries(imported.entries).aborted == 1
+
+
+def test_an_abort_before_any_start_mark_is_a_run_without_a_length() -> None:
+    (run,) = runs(Rollout().event("turn_aborted", reason="interrupted").read())
+    assert (run.started_at, run.completed_at, run.first_entry_id) == (second(1), second(1), None)
+
+
+def test_an_abort_before_which_only_settings_stand_begins_with_the_first_of_them() -> None:
+    rollout = Rollout()("turn_context", model="a")("turn_context", model="b").event("turn_aborted")
+    (run,) = runs(rollout.read())
+    assert (run.started_at, run.completed_at) == (second(1), second(3))
+
+
+def test_an_end_before_its_start_is_clamped() -> None:
+    rollout = Rollout().event("task_started", turn_id="t1")
+    rollout.event("task_complete", turn_id="t1", completed_at="2020-01-01T00:00:00Z")
+    (run,) = runs(rollout.read())
+    assert run.started_at == run.completed_at == second(1)
+
+
+def test_a_task_that_never_ended_gives_no_run_and_is_told() -> None:
+    rollout = Rollout().event("task_started", turn_id="t1").event("task_started", turn_id="t2")
+    imported = rollout.event("task_complete", turn_id="t2").read()
+    assert [run.started_at for run in runs(imported)] == [second(2)]
+    (finding,) = imported.findings
+    assert (finding.rule, finding.severity, finding.line) == ("run-not-ended", "note", 2)
+
+
+def test_an_error_makes_the_run_a_failed_one() -> None:
+    rollout = Rollout().event("turn_started", turn_id="t1").event("error", message="overloaded")
+    rollout.event("turn_complete", turn_id="t1")
+    rollout.event("task_started", turn_id="t2").event("task_complete", turn_id="t2", error={"message": "x"})
+    rollout.event("task_started", turn_id="t3").event("task_complete", turn_id="t3", error=None)
+    assert [run.status for run in runs(rollout.read())] == ["failed", "failed", "completed"]
+
+
+def test_a_turn_that_ended_at_an_unknown_time_gives_no_run_and_is_told() -> None:
+    rollout = Rollout()
+    rollout.raw(b'{"timestamp":"soon","type":"event_msg","payload":{"type":"turn_aborted"}}\n')
+    imported = rollout.read()
+    assert runs(imported) == []
+    assert imported.counts["aborted"] == 1
+    assert rules(imported) == ["unreadable-time", "run-without-times"]
+
+
+def test_the_history_shows_how_long_a_run_took() -> None:
+    rollout = Rollout().event("task_started", turn_id="t1").said("go").event("task_complete", turn_id="t1")
+    (ran,) = [e for e in build_history(rollout.read().entries).events if isinstance(e, Ran)]
+    assert ran.duration == timedelta(seconds=2)
+
+
+# --------------------------------------------------------------------------- compactions
+
+
+def test_a_replacement_history_is_kept_as_it_is() -> None:
+    history: list[Any] = [
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "kept"}]},
+        {"type": "compaction", "encrypted_content": "gAAA"},
+    ]
+    rollout = Rollout().said("old")("compacted", message="", replacement_history=history, window_number=2)
+    imported = rollout.read()
+    assert compactions(imported) == [Compaction(summary="", replacement=tuple(history))]
+    assert imported.findings == ()
+
+
+def test_an_old_compaction_is_rebuilt_from_the_users_messages_and_its_summary() -> None:
+    prefix = "Another language model started to solve this problem and produced a summary."
+    rollout = Rollout().said("# AGENTS.md instructions for /tmp").said("<environment_context>x").said("do it")
+    rollout.said("ok", "assistant").called("c1").said("and this")
+    rollout("compacted", message=f"{prefix}\nall done").said("more")("compacted", message="")
+    imported = rollout.read()
+    first, second_ = compactions(imported)
+    assert first.summary == f"{prefix}\nall done"
+    assert [items.text(item) for item in first.replacement] == ["do it", "and this", f"{prefix}\nall done"]
+    assert first.replacement[0] is held(imported)[2]
+    texts = [items.text(item) for item in second_.replacement]
+    assert texts == ["do it", "and this", "more", "(no summary available)"]
+    assert rules(imported) == ["compaction-rebuilt", "compaction-rebuilt"]
+
+
+def test_a_rebuilt_compaction_carries_no_more_than_codex_does() -> None:
+    rollout = Rollout().said("a" * 50_000).said("b" * 50_000).said("c")
+    (compaction,) = compactions(rollout("compacted", message="sum").read())
+    assert [items.text(item)[:3] for item in compaction.replacement] == ["bbb", "c", "sum"]
+
+
+def test_a_compaction_to_nothing_can_still_be_stored() -> None:
+    imported = Rollout()("compacted", message="", replacement_history=[]).read()
+    check(imported)
+    assert [compaction.summary for compaction in compactions(imported)] == ["(no summary available)"]
+
+
+# ------------------------------------------------------------------------------- details
+
+
+@pytest.mark.parametrize(
+    ("kind", "event", "status", "code"),
+    [
+        ("exec_command_end", {"exit_code": 0, "status": "completed", "stdout": "x"}, "success", 0),
+        ("exec_command_end", {"exit_code": 2, "status": "failed"}, "failed", 2),
+        ("exec_command_end", {"exit_code": -1, "status": "declined"}, "cancelled", -1),
+        ("patch_apply_end", {"success": False, "stderr": "x"}, "failed", None),
+        ("patch_apply_end", {"success": True, "status": "completed"}, "success", None),
+        ("mcp_tool_call_end", {"result": {"Ok": {"content": [], "isError": False}}}, "success", None),
+        ("mcp_tool_call_end", {"result": {"Ok": {"content": [], "isError": True}}}, "failed", None),
+        ("mcp_tool_call_end", {"result": {"Err": "no such tool"}}, "failed", None),
+        ("web_search_end", {"query": "q"}, "success", None),
+        ("collab_close_end", {"status": {"completed": "x"}}, "success", None),
+        ("collab_close_end", {"status": "interrupted"}, "cancelled", None),
+        ("dynamic_tool_call_response", {"success": False, "error": None}, "failed", None),
+        ("new_end", {"status": "half"}, "unknown", None),
+    ],
+)
+def test_an_end_event_becomes_a_detail_of_its_call(
+    kind: str, event: dict[str, Any], status: str, code: int | None
+) -> None:
+    rollout = Rollout().item(type="function_call", call_id="c1", name="sh", arguments="{}")
+    imported = rollout.event(kind, call_id="c1", **event).read()
+    (call,) = imported.entries
+    outcome = outcomes(imported)["c1", call.id]
+    assert outcome is not None
+    assert (outcome.status, outcome.exit_code, outcome.data_kind) == (status, code, kind)
+    assert outcome.data == {"type": kind, "call_id": "c1", **event}
+    assert outcome.raw_status == (event["status"] if status == "unknown" else None)
+
+
+def test_items_that_are_completed_are_details_and_those_that_echo_are_not() -> None:
+    rollout = Rollout().item(type="custom_tool_call", call_id="c1", name="exec", input="ls")
+    ran = {"type": "CommandExecution", "id": "c1", "status": "failed", "exit_code": 1}
+    rollout.event("item_completed", item=ran)
+    rollout.event("item_completed", item={"type": "AgentMessage", "id": "m1", "content": []})
+    imported = rollout.read()
+    assert len(imported.details) == 1
+    outcome = outcomes(imported)["c1", imported.entries[0].id]
+    assert outcome == ToolOutcome(status="failed", exit_code=1, data_kind="CommandExecution", data=ran)
+
+
+def test_a_detail_names_the_nearest_earlier_call_else_the_next_else_none() -> None:
+    rollout = Rollout().event("exec_command_end", call_id="c1", exit_code=0)
+    rollout.item(type="function_call", call_id="c1", name="sh", arguments="{}")
+    rollout.event("exec_command_end", call_id="c1", exit_code=1)
+    rollout.item(type="function_call", call_id="c1", name="sh", arguments="{}")
+    rollout.event("exec_command_end", call_id="c1", exit_code=2)
+    rollout.event("exec_command_end", call_id="c9", exit_code=3)
+    imported = rollout.read()
+    first, second_ = (entry.id for entry in imported.entries)
+    assert [detail.entry for detail in imported.details] == [first, first, second_, None]
+
+
+def test_a_hosted_call_takes_the_event_that_names_its_item() -> None:
+    rollout = Rollout().item(type="image_generation_call", id="ig_1", status="completed", result="QUJD")
+    imported = rollout.event("image_generation_end", call_id="ig_1", status="completed").read()
+    assert [detail.entry for detail in imported.details] == [imported.entries[0].id]
+
+
+def test_what_an_event_tells_goes_before_what_the_output_tells() -> None:
+    rollout = Rollout().item(type="function_call", call_id="c1", name="sh", arguments="{}")
+    rollout.event("exec_command_end", call_id="c1", exit_code=1, stderr="boom")
+    rollout.item(type="function_call_output", call_id="c1", output="Exit code: 1\nWall time: 0.1 seconds\n")
+    (outcome,) = outcomes(rollout.read()).values()
+    assert outcome is not None
+    assert outcome.data_kind == "exec_command_end"
+
+
+@pytest.mark.parametrize(
+    ("output", "outcome"),
+    [
+        ("Exit code: 3\nWall time: 0.1 seconds\nOutput:\nx", ToolOutcome(status="failed", exit_code=3)),
+        (
+            "Chunk ID: 1ca3b1\nWall time: 0.0 seconds\nProcess exited with code 0\nOutput:\nx",
+            ToolOutcome(status="success", exit_code=0),
+        ),
+        ('{"output":"x","metadata":{"exit_code":0}}', ToolOutcome(status="success", exit_code=0)),
+        ('{"output":"x"}', None),
+        ('{"output":', None),
+        ("Chunk ID: 1\nWall time: 9 seconds\nProcess running with session ID 4\n", None),
+        ("I saw Process exited with code 1\n", None),
+        ([{"type": "input_text", "text": "x"}], None),
+        ({"content": "x", "success": True}, ToolOutcome(status="success")),
+        ({"type": "input_text", "text": "x"}, None),
+    ],
+)
+def test_an_output_that_tells_its_exit_code_has_a_detail(output: Any, outcome: ToolOutcome | None) -> None:
+    imported = Rollout().called("c1", output).read()
+    assert list(outcomes(imported).values()) == ([] if outcome is None else [outcome])
+
+
+# ----------------------------------------------------------------------------- left out
+
+
+def test_what_repeats_items_is_no_message() -> None:
+    rollout = Rollout().said("hi").event("user_message", message="hi").said("ho", "assistant")
+    rollout.event("agent_message", message="ho").event("agent_reasoning", text="hm").event("token_count")
+    rollout.item(type="ghost_snapshot", ghost_commit={"id": "x"})
+    imported = rollout.read()
+    assert [items.text(item) for item in held(imported)] == ["hi", "ho"]
+    assert imported.findings == ()
+
+
+def test_unknown_kinds_are_counted_and_named_once_each() -> None:
+    rollout = Rollout().event("brand_new").event("brand_new").event("other_new")
+    rollout("inter_agent_communication", content="x")("state_of_things", x=1)
+    imported = rollout.read()
+    assert [(finding.rule, finding.line) for finding in imported.findings] == [
+        ("not-imported", 2),
+        ("not-imported", 4),
+        ("not-imported", 5),
+        ("not-imported", 6),
+    ]
+    assert "event_msg/brand_new (2 times)" in imported.findings[0].message
+
+
+def test_a_rollback_is_told_as_not_applied() -> None:
+    imported = Rollout().said("hi").event("thread_rolled_back", num_turns=2).read()
+    (finding,) = imported.findings
+    assert (finding.rule, finding.severity, finding.line) == ("rollback-not-applied", "warning", 3)
+    assert "newest 2 user turns" in finding.message
+
+
+def test_a_record_that_a_log_cannot_hold_is_left_out_and_told() -> None:
+    rollout = Rollout()
+    for number in (b"1e400", b"123456789012345678901234567890"):
+        rollout.raw(
+            b'{"type":"response_item","payload":{"type":"message","role":"user","n":' + number + b"}}\n"
+        )
+    imported = rollout.said("hi").read()
+    assert len(held(imported)) == 1
+    assert rules(imported) == ["unstorable", "unstorable"]
+    assert "$.payload.n" in imported.findings[0].message
+
+
+# -------------------------------------------------------------------------------- damage
+
+
+def test_joined_torn_and_broken_lines_give_what_they_hold_and_are_told() -> None:
+    lines = Rollout().said("one").said("two").said("three").said("four").lines
+    damaged = [
+        b"\xef\xbb\xbf\r\n",
+        lines[0].replace(b"\n", b"\r\n"),
+        lines[1].rstrip() + lines[2],
+        b'{"timestamp":"2026\n',
+        b"\0\0\0\0" + lines[3],
+        lines[4][:40],
+    ]
+    imported = import_codex(damaged, path="rollout.jsonl")
+    check(imported)
+    assert [items.text(item) for item in held(imported)] == ["one", "two", "three"]
+    assert [(finding.rule, finding.line) for finding in imported.findings] == [
+        ("joined-lines", 3),
+        ("broken-line", 4),
+        ("joined-lines", 5),
+        ("torn-tail", 6),
+    ]
+    assert imported.findings[1].offset == sum(map(len, damaged[:3]))
+    assert imported.counts == {
+        "records": 4,
+        "broken_lines": 4,
+        "recovered": 3,
+        "sidechain": 0,
+        "roots": 0,
+        "aborted": 0,
+    }
+
+
+def test_records_joined_on_one_line_get_ids_of_their_own() -> None:
+    lines = Rollout().said("one").said("two").lines
+    imported = import_codex([lines[0], lines[1].rstrip() + lines[2]])
+    assert len({entry.id for entry in imported.entries}) == 2
+
+
+def test_a_file_cut_anywhere_gives_a_prefix_of_its_entries() -> None:
+    whole = (_DATA / "flat.jsonl").read_bytes()
+    entries = import_codex(whole.splitlines(keepends=True)).entries
+    for cut in range(len(whole)):
+        try:
+            part = import_codex(whole[:cut].splitlines(keepends=True)).entries
+        except HeaderError:
+            continue
+        assert part == entries[: len(part)]
+
+
+# -------------------------------------------------------------------------------- corpus
+
+
+def corpus() -> list[Any]:
+    named = os.environ.get("TRANSCRIPT_LOG_SHARED")
+    shared = Path(named) if named else Path(__file__).resolve().parents[2] / "shared"
+    facts = shared / "corpus" / "FACTS.tsv"
+    files = sorted((shared / "corpus" / "codex").rglob("*.jsonl")) if facts.exists() else []
+    if not files:
+        reason = (
+            f"there are no Codex sessions under {shared / 'corpus'}; TRANSCRIPT_LOG_SHARED names the folder"
+        )
+        return [pytest.param(None, {}, marks=pytest.mark.skip(reason=reason))]
+    with facts.open(encoding="utf-8", newline="") as lines:
+        rows = {row.pop("file"): row for row in csv.DictReader(lines, delimiter="\t")}
+    found = [(path, path.relative_to(facts.parent).as_posix()) for path in files]
+    return [pytest.param(path, rows.get(name, {}), id=name) for path, name in found]
+
+
+def columns(imported: Imported) -> dict[str, int]:
+    """The numbers of an import under the names of the independent counter."""
+    counts = count_entries(imported.entries)
+    names: Sequence[str] = tuple(type(counts).__dataclass_fields__)
+    return {**{name: getattr(counts, name) for name in names}, **imported.counts}
+
+
+@pytest.mark.parametrize(("path", "facts"), corpus())
+def test_a_real_session_holds_what_an_independent_counter_found(path: Path, facts: dict[str, str]) -> None:
+    assert facts, f"{path} has no row in FACTS.tsv"
+    with path.open("rb") as lines:
+        found = columns(import_codex(lines, path=str(path)))
+    assert {name: found[name] for name in facts} == {name: int(value) for name, value in facts.items()}
+
+
+@pytest.mark.parametrize(("path", "facts"), corpus())
+def test_a_real_session_can_be_stored_and_imports_alike_each_time(path: Path, facts: dict[str, str]) -> None:
+    lines = path.read_bytes().splitlines(keepends=True)
+    imported = import_codex(lines)
+    assert import_codex(lines) == imported
+    check(imported)
+
+
+@pytest.mark.parametrize(("path", "facts"), corpus())
+def test_every_response_item_of_a_real_session_is_a_message_as_it_was(
+    path: Path, facts: dict[str, str]
+) -> None:
+    wanted = []
+    for line in path.read_bytes().split(b"\n"):
+        try:
+            value = json.loads(line)
+        except ValueError:
+            continue
+        if value.get("type") == "response_item" or ("payload" not in value and "type" in value):
+            wanted.append(value.get("payload", value))
+    wanted = [item for item in wanted if item["type"] != "ghost_snapshot"]
+    with path.open("rb") as lines:
+        imported = import_codex(lines)
+    found = iter(held(imported))
+    assert all(any(item == other for other in found) for item in wanted)
+    if not imported.counts["broken_lines"]:
+        assert len(held(imported)) == len(wanted)

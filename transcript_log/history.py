@@ -1,0 +1,688 @@
+"""The display projection: what a person sees of a session.
+
+Entries become events, in the order of the log. Nothing is left out and nothing is made up:
+a message gives an event for each thing it holds, and a tool output stands with its call, or
+where it is if no call takes it. ``replay`` shows events; :func:`history_json` spells them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final, TypeAlias, assert_never
+
+from . import items
+from ._times import format_time
+from .codec import read_outcome, read_started
+from .entries import (
+    CompactionEntry,
+    ContextEntry,
+    Entry,
+    Invocation,
+    Json,
+    MessageEntry,
+    OpaqueEntry,
+    RunEntry,
+    RunStatus,
+    ToolOutcome,
+    ToolStarted,
+)
+from .items import ImagePart
+
+__all__ = [
+    "Attached",
+    "Called",
+    "Compacted",
+    "Event",
+    "History",
+    "HostedCall",
+    "OutputWithoutCall",
+    "Ran",
+    "Reasoned",
+    "RepeatedOutput",
+    "Said",
+    "Unknown",
+    "UnknownItem",
+    "build_history",
+    "history_json",
+]
+
+
+# ------------------------------------------------------------------------------- events
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Event:
+    """What every event says.
+
+    Attributes:
+        entry: The id of the entry that it comes from.
+        time: When that entry was made; UTC; None if unknown.
+        turn: The user turn it belongs to, from 1; 0 before the first.
+    """
+
+    entry: str
+    time: datetime | None
+    turn: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said(_Event):
+    """Somebody said something: text and pictures that stand together in one message.
+
+    ``role`` is the speaker's, or the item's type where it names none. ``interrupted`` is
+    True for an answer that was cut off while it streamed.
+    """
+
+    role: str
+    text: str
+    images: tuple[ImagePart, ...] = ()
+    invocation: Invocation | None = None
+    interrupted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reasoned(_Event):
+    """A model thought; ``opaque`` if it carries what only its producer can read."""
+
+    text: str
+    opaque: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Called(_Event):
+    """A model called a tool; the event stands where the call does.
+
+    Attributes:
+        call_id: None where the call names no id.
+        name: The tool.
+        arguments: As stored: text or an object.
+        kind: As in :class:`transcript_log.items.ToolCallPart`.
+        answered: Whether the log holds an output of it.
+        output: The readable text of that output; None if unanswered.
+        images: The pictures in the output.
+        is_error: Whether the output is flagged as an error.
+        stand_in: Whether the output was made up because none was recorded.
+        output_entry: The entry that holds the output.
+        outcome: How the call ended, where the sidecar tells.
+        started: That the call began, where the sidecar tells no more than that.
+    """
+
+    call_id: str | None
+    name: str
+    arguments: Json
+    kind: str
+    answered: bool = False
+    output: str | None = None
+    images: tuple[ImagePart, ...] = ()
+    is_error: bool = False
+    stand_in: bool = False
+    output_entry: str | None = None
+    outcome: ToolOutcome | None = None
+    started: ToolStarted | None = None
+
+    __hash__ = None  # type: ignore[assignment]  # ``arguments`` may be a dict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostedCall(_Event):
+    """A call that the provider ran itself. It owes no output; the log may hold one."""
+
+    call_id: str | None
+    name: str
+    arguments: Json
+    output: str | None = None
+    images: tuple[ImagePart, ...] = ()
+    is_error: bool = False
+    output_entry: str | None = None
+    outcome: ToolOutcome | None = None
+
+    __hash__ = None  # type: ignore[assignment]  # ``arguments`` may be a dict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepeatedOutput(_Event):
+    """One more output of a call, beside the one that counts; shown where it stands."""
+
+    call_id: str | None
+    output: str
+    images: tuple[ImagePart, ...] = ()
+    is_error: bool = False
+    stand_in: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputWithoutCall(_Event):
+    """An output that no call in the log takes; ``name`` is the tool where it says so."""
+
+    call_id: str | None
+    name: str | None
+    output: str
+    images: tuple[ImagePart, ...] = ()
+    is_error: bool = False
+    stand_in: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compacted(_Event):
+    """Older messages were compacted.
+
+    ``replacement_items`` counts the items put in their place; ``opaque`` is True if one of
+    them can only be read by its producer. ``first_kept`` is the earliest entry that stays.
+    """
+
+    summary: str
+    first_kept: str | None
+    tokens_before: int
+    tokens_after: int
+    replacement_items: int
+    opaque: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attached(_Event):
+    """A context attachment came into force."""
+
+    kind: str
+    path: str | None
+    placement: str
+    epoch: int
+    rendered: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran(_Event):
+    """A run of the agent ended; ``status`` is None where nobody said how."""
+
+    started: datetime
+    completed: datetime
+    duration: timedelta
+    status: RunStatus | None
+    first_entry: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownItem(_Event):
+    """A message, or a block of one, of a type that is not known here; the log keeps it whole."""
+
+    type: str
+    opaque: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown(_Event):
+    """An entry of a type that this package does not know; the log keeps it whole."""
+
+    type: str
+
+
+Event: TypeAlias = (
+    Said
+    | Reasoned
+    | Called
+    | HostedCall
+    | RepeatedOutput
+    | OutputWithoutCall
+    | Compacted
+    | Attached
+    | Ran
+    | UnknownItem
+    | Unknown
+)
+"""One thing that happened. Take it apart with ``match`` and close that with ``assert_never``."""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What happened, in order, and how many user turns it has."""
+
+    events: tuple[Event, ...]
+    turns: int
+
+    __hash__ = None  # type: ignore[assignment]  # calls hold dicts
+
+
+Details: TypeAlias = Mapping[tuple[str, str | None], Json]
+"""Sidecar payloads by call id and the id of the entry that holds the call, or None for any."""
+
+_NO_DETAILS: Final[Details] = {}
+
+
+# ------------------------------------------------------------------------------- pairing
+
+
+@dataclass(slots=True, eq=False)
+class _Output:
+    """An output where it stands, until it is known which call takes it."""
+
+    entry: MessageEntry
+    turn: int
+    part: items.ToolOutputPart
+    call: _Call | None = None
+    counts: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class _Call:
+    """A call where it stands, and the output that counts for it."""
+
+    entry: MessageEntry
+    turn: int
+    part: items.ToolCallPart
+    output: _Output | None = None
+
+
+@dataclass(slots=True, eq=False)
+class _Group:
+    """The calls of one id in one run of adjacent calls, and the outputs that belong to them."""
+
+    number: int
+    calls: list[_Call] = field(default_factory=list)
+    outputs: list[_Output] = field(default_factory=list)
+
+    def deal(self) -> None:
+        """Give the outputs to the calls in order; a surplus replaces the last one's output.
+
+        A stand-in that is published is not replaced: what came later was made from it.
+        """
+        for index, output in enumerate(self.outputs):
+            call = output.call = self.calls[min(index, len(self.calls) - 1)]
+            if call.output is not None:
+                if call.output.entry.stand_in:
+                    continue
+                call.output.counts = False
+            call.output = output
+            output.counts = True
+
+
+class _Pairing:
+    """Calls and outputs over the whole list, paired by id in linear time.
+
+    An output belongs to the nearest earlier group of calls that holds its id, else to the
+    next one.
+    """
+
+    def __init__(self) -> None:
+        self._latest: dict[Hashable, _Group] = {}
+        self._early: dict[Hashable, list[_Output]] = {}
+        self._groups: list[_Group] = []
+
+    def call(self, call: _Call, group: int) -> None:
+        key = self._key(call.part)
+        if key is None:
+            return
+        latest = self._latest.get(key)
+        if latest is None or latest.number != group:
+            latest = _Group(group, outputs=self._early.pop(key, []))
+            self._latest[key] = latest
+            self._groups.append(latest)
+        latest.calls.append(call)
+
+    def output(self, output: _Output) -> None:
+        key = self._key(output.part)
+        if key is None:
+            return
+        latest = self._latest.get(key)
+        if latest is None:
+            self._early.setdefault(key, []).append(output)
+        else:
+            latest.outputs.append(output)
+
+    def deal(self) -> None:
+        for group in self._groups:
+            group.deal()
+
+    @staticmethod
+    def _key(part: items.ToolCallPart | items.ToolOutputPart) -> Hashable | None:
+        if part.kind == items.HOSTED and part.id is None:
+            return (items.HOSTED, part.name)  # A server may name no id on either side.
+        return part.id
+
+
+# ------------------------------------------------------------------------------ building
+
+
+def build_history(entries: Iterable[Entry], details: Details | None = None) -> History:
+    """The events of a session.
+
+    Args:
+        entries: In the order of the log.
+        details: Sidecar payloads; one that names the call's entry goes before one that does not.
+    """
+    known = _NO_DETAILS if details is None else details
+    pairing = _Pairing()
+    slots: list[Event | _Call | _Output] = []
+    turn = group = 0
+    for entry in entries:
+        match entry:
+            case MessageEntry(message=message):
+                turn += items.is_user_turn(message)
+                found = items.parts(message)
+                group += not any(isinstance(part, items.ToolCallPart) for part in found)
+                for slot in _unfold(entry, turn, found):
+                    slots.append(slot)
+                    if isinstance(slot, _Call):
+                        pairing.call(slot, group)
+                    elif isinstance(slot, _Output):
+                        pairing.output(slot)
+            case ContextEntry():
+                slots.append(_attached(entry, turn))
+            case CompactionEntry():
+                slots.append(_compacted(entry, turn))
+            case RunEntry():
+                slots.append(_ran(entry, turn))
+            case OpaqueEntry():
+                slots.append(Unknown(entry=entry.id, time=entry.timestamp, turn=turn, type=entry.type))
+            case _:
+                assert_never(entry)
+    pairing.deal()
+    events: list[Event] = []
+    for slot in slots:
+        if isinstance(slot, _Call):
+            events.append(_called(slot, known))
+        elif not isinstance(slot, _Output):
+            events.append(slot)
+        elif not slot.counts:
+            events.append(_loose(slot))
+    return History(tuple(events), turn)
+
+
+def _unfold(
+    entry: MessageEntry, turn: int, found: tuple[items.Part, ...]
+) -> Iterator[Event | _Call | _Output]:
+    """What a message gives, in its order. Text and pictures that stand together are one event."""
+    message = entry.message
+    speaker = items.role(message) or items.type_of(message) or ""
+    texts: list[str] = []
+    pictures: list[ImagePart] = []
+
+    def said() -> Said:
+        event = Said(
+            entry=entry.id,
+            time=entry.timestamp,
+            turn=turn,
+            role=speaker,
+            text="\n".join(texts),
+            images=tuple(pictures),
+            invocation=entry.invocation,
+            interrupted=entry.interrupted,
+        )
+        texts.clear()
+        pictures.clear()
+        return event
+
+    for part in found:
+        match part:
+            case items.TextPart():
+                texts.append(part.text)
+                continue
+            case items.ImagePart():
+                pictures.append(part)
+                continue
+        if texts or pictures:
+            yield said()
+        match part:
+            case items.ReasoningPart():
+                yield Reasoned(
+                    entry=entry.id, time=entry.timestamp, turn=turn, text=part.text, opaque=part.opaque
+                )
+            case items.ToolCallPart():
+                yield _Call(entry, turn, part)
+            case items.ToolOutputPart():
+                yield _Output(entry, turn, part)
+            case items.OtherPart():
+                yield UnknownItem(
+                    entry=entry.id,
+                    time=entry.timestamp,
+                    turn=turn,
+                    type=part.type,
+                    opaque=items.has_opaque(message),
+                )
+            case _:
+                assert_never(part)
+    if texts or pictures or not found:
+        yield said()
+
+
+def _attached(entry: ContextEntry, turn: int) -> Attached:
+    context = entry.context
+    return Attached(
+        entry=entry.id,
+        time=entry.timestamp,
+        turn=turn,
+        kind=context.kind,
+        path=context.path,
+        placement=context.placement,
+        epoch=context.epoch,
+        rendered=context.rendered,
+    )
+
+
+def _compacted(entry: CompactionEntry, turn: int) -> Compacted:
+    compaction = entry.compaction
+    return Compacted(
+        entry=entry.id,
+        time=entry.timestamp,
+        turn=turn,
+        summary=compaction.summary,
+        first_kept=compaction.first_kept_entry_id,
+        tokens_before=compaction.tokens_before,
+        tokens_after=compaction.tokens_after,
+        replacement_items=len(compaction.replacement),
+        opaque=any(items.has_opaque(item) for item in compaction.replacement),
+    )
+
+
+def _ran(entry: RunEntry, turn: int) -> Ran:
+    run = entry.run
+    return Ran(
+        entry=entry.id,
+        time=entry.timestamp,
+        turn=turn,
+        started=run.started_at,
+        completed=run.completed_at,
+        duration=run.completed_at - run.started_at,
+        status=run.status,
+        first_entry=run.first_entry_id,
+    )
+
+
+def _called(call: _Call, details: Details) -> Called | HostedCall:
+    part, output = call.part, call.output
+    payload = _detail(details, part.id, call.entry.id)
+    shown = None if output is None else items.output_text(output.part.content)
+    images = () if output is None else items.output_images(output.part.content)
+    if part.kind == items.HOSTED:
+        return HostedCall(
+            entry=call.entry.id,
+            time=call.entry.timestamp,
+            turn=call.turn,
+            call_id=part.id,
+            name=part.name,
+            arguments=part.arguments,
+            output=shown,
+            images=images or items.made_images(call.entry.message),
+            is_error=output is not None and output.part.is_error,
+            output_entry=None if output is None else output.entry.id,
+            outcome=read_outcome(payload),
+        )
+    return Called(
+        entry=call.entry.id,
+        time=call.entry.timestamp,
+        turn=call.turn,
+        call_id=part.id,
+        name=part.name,
+        arguments=part.arguments,
+        kind=part.kind,
+        answered=output is not None,
+        output=shown,
+        images=images,
+        is_error=output is not None and output.part.is_error,
+        stand_in=output is not None and output.entry.stand_in,
+        output_entry=None if output is None else output.entry.id,
+        outcome=read_outcome(payload),
+        started=read_started(payload),
+    )
+
+
+def _loose(output: _Output) -> RepeatedOutput | OutputWithoutCall:
+    part, entry = output.part, output.entry
+    shown, images = items.output_text(part.content), items.output_images(part.content)
+    if output.call is not None:
+        return RepeatedOutput(
+            entry=entry.id,
+            time=entry.timestamp,
+            turn=output.turn,
+            call_id=part.id,
+            output=shown,
+            images=images,
+            is_error=part.is_error,
+            stand_in=entry.stand_in,
+        )
+    return OutputWithoutCall(
+        entry=entry.id,
+        time=entry.timestamp,
+        turn=output.turn,
+        call_id=part.id,
+        name=part.name,
+        output=shown,
+        images=images,
+        is_error=part.is_error,
+        stand_in=entry.stand_in,
+    )
+
+
+def _detail(details: Details, call_id: str | None, entry: str) -> Json:
+    """The payload for a call: the one of its entry, else the one of its id alone."""
+    if call_id is None:
+        return None
+    payload = details.get((call_id, entry))
+    return details.get((call_id, None)) if payload is None else payload
+
+
+# ----------------------------------------------------------------------------- as JSON
+
+
+def history_json(event: Event) -> dict[str, Json]:
+    """One JSON object for an event: ``event`` names its class in lower case with underscores,
+    the other keys are the event's fields, times in RFC 3339 and durations in seconds."""
+    out: dict[str, Json] = {
+        "event": _NAMES[type(event)],
+        "entry": event.entry,
+        "time": None if event.time is None else format_time(event.time),
+        "turn": event.turn,
+    }
+    match event:
+        case Said(invocation=invocation):
+            out |= {"role": event.role, "text": event.text, "images": _images_json(event.images)}
+            if invocation is not None:
+                out["invocation"] = {
+                    "kind": invocation.kind,
+                    "name": invocation.name,
+                    "source": invocation.source,
+                    "path": invocation.path,
+                }
+            out["interrupted"] = event.interrupted
+        case Reasoned():
+            out |= {"text": event.text, "opaque": event.opaque}
+        case Called(started=started):
+            out |= {
+                "call_id": event.call_id,
+                "name": event.name,
+                "arguments": event.arguments,
+                "kind": event.kind,
+                "answered": event.answered,
+                "output": event.output,
+                "images": _images_json(event.images),
+                "is_error": event.is_error,
+                "stand_in": event.stand_in,
+                "output_entry": event.output_entry,
+                "outcome": _outcome_json(event.outcome),
+            }
+            if started is not None:
+                out["started"] = {"at": None if started.at is None else format_time(started.at)}
+        case HostedCall():
+            out |= {
+                "call_id": event.call_id,
+                "name": event.name,
+                "arguments": event.arguments,
+                "output": event.output,
+                "images": _images_json(event.images),
+                "is_error": event.is_error,
+                "output_entry": event.output_entry,
+                "outcome": _outcome_json(event.outcome),
+            }
+        case RepeatedOutput() | OutputWithoutCall():
+            out["call_id"] = event.call_id
+            if isinstance(event, OutputWithoutCall):
+                out["name"] = event.name
+            out |= {
+                "output": event.output,
+                "images": _images_json(event.images),
+                "is_error": event.is_error,
+                "stand_in": event.stand_in,
+            }
+        case Compacted():
+            out |= {
+                "summary": event.summary,
+                "first_kept": event.first_kept,
+                "tokens_before": event.tokens_before,
+                "tokens_after": event.tokens_after,
+                "replacement_items": event.replacement_items,
+                "opaque": event.opaque,
+            }
+        case Attached():
+            out |= {
+                "kind": event.kind,
+                "path": event.path,
+                "placement": event.placement,
+                "epoch": event.epoch,
+                "rendered": event.rendered,
+            }
+        case Ran():
+            out |= {
+                "started": format_time(event.started),
+                "completed": format_time(event.completed),
+                "duration": event.duration.total_seconds(),
+                "status": event.status,
+                "first_entry": event.first_entry,
+            }
+        case UnknownItem():
+            out |= {"type": event.type, "opaque": event.opaque}
+        case Unknown():
+            out["type"] = event.type
+        case _:
+            assert_never(event)
+    return out
+
+
+_NAMES: Final[Mapping[type[Event], str]] = {
+    Said: "said",
+    Reasoned: "reasoned",
+    Called: "called",
+    HostedCall: "hosted_call",
+    RepeatedOutput: "repeated_output",
+    OutputWithoutCall: "output_without_call",
+    Compacted: "compacted",
+    Attached: "attached",
+    Ran: "ran",
+    UnknownItem: "unknown_item",
+    Unknown: "unknown",
+}
+
+
+def _images_json(images: tuple[ImagePart, ...]) -> list[Json]:
+    return [{"media_type": image.media_type, "size_bytes": image.size_bytes} for image in images]
+
+
+def _outcome_json(outcome: ToolOutcome | None) -> Json:
+    if outcome is None:
+        return None
+    return {
+        "status": outcome.raw_status or outcome.status,
+        "error_code": outcome.error_code,
+        "exit_code": outcome.exit_code,
+        "data_kind": outcome.data_kind,
+        "data": outcome.data,
+    }

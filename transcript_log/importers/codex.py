@@ -1,0 +1,843 @@
+"""Rollouts of the OpenAI Codex CLI.
+
+There is no version number; the shape of a record tells its generation. A line is an
+envelope ``{timestamp, type, payload}``, or, in the flat files of mid-2025, a bare response
+item after a bare header; the first CLI wrote one JSON document. Order is the only link
+between records; outcomes name their call.
+
+Response items become messages, as decoded. Event messages mostly repeat them and are left
+out; turn marks become runs, ``*_end`` events become details.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from itertools import chain
+from typing import Final
+
+from transcript_log import _json, items
+from transcript_log._times import parse_time_leniently
+from transcript_log.codec import outcome_payload
+from transcript_log.entries import (
+    HARNESS,
+    Compaction,
+    CompactionEntry,
+    ContextAttachment,
+    ContextEntry,
+    Detail,
+    Entry,
+    Header,
+    Item,
+    Json,
+    MessageEntry,
+    Run,
+    RunEntry,
+    RunStatus,
+    ToolOutcome,
+    ToolStatus,
+)
+from transcript_log.errors import HeaderError
+from transcript_log.findings import Finding, Severity
+
+from . import Imported, SourceLines, SourceRecord, entry_id, is_doubtful
+
+__all__ = ["import_codex"]
+
+
+def import_codex(lines: Iterable[bytes], *, path: str | None = None) -> Imported:
+    """A Codex rollout as entries.
+
+    Args:
+        lines: The physical lines of the file, with their line ends.
+        path: Named in findings and errors.
+
+    Raises:
+        HeaderError: Not one record of Codex is in it. Damage alone raises nothing.
+    """
+    rest = iter(lines)
+    first = list(_first_lines(rest))
+    document = _document(first, rest)
+    source = SourceLines(chain(first, rest), path)
+    rollout = _Rollout(path)
+    for record in source if document is None else document:
+        rollout.take(record)
+    return rollout.finish(source)
+
+
+# ----------------------------------------------------------------------------- the words
+
+# What an event says again that a response item says, and what is of no use after the run.
+_ECHOES: Final = frozenset(
+    {
+        "user_message",
+        "agent_message",
+        "agent_reasoning",
+        "agent_reasoning_raw_content",
+        "agent_reasoning_section_break",
+        "context_compacted",
+        "token_count",
+        "thread_settings_applied",
+        "view_image_tool_call",
+        "dynamic_tool_call_request",
+    }
+)
+_ECHOED_ITEMS: Final = frozenset(
+    {"UserMessage", "HookPrompt", "AgentMessage", "Plan", "Reasoning", "ContextCompaction"}
+)
+_FLAT_ITEMS: Final = frozenset({"message", "reasoning", "ghost_snapshot"})
+# The header keeps these of the first session_meta; the instructions become context entries.
+_KEPT_META: Final = (
+    "originator",
+    "cli_version",
+    "source",
+    "thread_source",
+    "model_provider",
+    "git",
+    "session_id",
+    "forked_from_id",
+    "parent_thread_id",
+    "agent_nickname",
+    "agent_role",
+    "agent_path",
+    "history_mode",
+    "history_base",
+)
+# They differ from turn to turn without a change of settings.
+_VOLATILE: Final = frozenset({"turn_id", "trace_id"})
+_STATUSES: Final[Mapping[str, ToolStatus]] = {
+    "completed": "success",
+    "success": "success",
+    "succeeded": "success",
+    "failed": "failed",
+    "error": "failed",
+    "errored": "failed",
+    "declined": "cancelled",
+    "denied": "cancelled",
+    "cancelled": "cancelled",
+    "canceled": "cancelled",
+    "aborted": "cancelled",
+    "interrupted": "cancelled",
+    "timeout": "timeout",
+    "timed_out": "timeout",
+}
+
+# User messages that Codex makes itself. It does not carry them over a compaction.
+_MADE_MESSAGES: Final = (
+    "# agents.md instructions",
+    "<user_instructions>",
+    "<environment_context>",
+    "<skill>",
+    "<user_shell_command>",
+    "<subagent_notification>",
+    "another language model started to solve this problem",
+)
+_NOTES: Final[Mapping[str, tuple[Severity, str]]] = {
+    "not-imported": ("note", "not taken over, here and after: {about} ({number} times)"),
+    "inherited-history": (
+        "note",
+        "further session headers, here and after: {number}; they came along with inherited history",
+    ),
+    "unreadable-time": (
+        "warning",
+        "times that cannot be read, here and after: {number}; they are taken as unknown",
+    ),
+    "run-without-times": (
+        "note",
+        "turns that ended at an unknown time, here and after: {number}; no run is recorded for them",
+    ),
+}
+"""What is told once for each rule and thing."""
+
+_CARRIED_BYTES: Final = 80_000
+"""How much user text Codex carries over a compaction: 20,000 tokens of four bytes each."""
+
+_NO_SUMMARY: Final = "(no summary available)"
+
+
+# ---------------------------------------------------------------------------- the rollout
+
+
+@dataclass(slots=True, eq=False)
+class _Start:
+    """Where a run began; ``place`` is the index that its first entry would have."""
+
+    record: SourceRecord
+    time: datetime | None
+    place: int
+    failed: bool = False
+
+
+class _Turns:
+    """The runs that have begun and not ended.
+
+    Later versions mark where a turn starts. In files without such a mark a run begins with
+    the last message of the user, or, where none is recorded, with the first settings.
+    """
+
+    def __init__(self) -> None:
+        self._open: dict[str | int, _Start] = {}  # by turn id, or by line where it has none
+        self._settings: _Start | None = None
+        self._user: _Start | None = None
+
+    def start(self, turn: str | None, start: _Start) -> None:
+        self._open[turn or start.record.line] = start
+
+    def saw_settings(self, start: _Start) -> None:
+        self._settings = self._settings or start
+
+    def saw_user(self, start: _Start) -> None:
+        self._user = start
+
+    def fail(self) -> None:
+        """The run that is under way has met an error that ends it."""
+        if self._open:
+            next(reversed(self._open.values())).failed = True
+
+    def end(self, turn: str | None) -> _Start | None:
+        """The start of the run that ends: the one named, else the last one that could be it."""
+        started = self._user or self._settings
+        self._user = self._settings = None
+        if turn in self._open:
+            return self._open.pop(turn)
+        nearest = next((key for key in reversed(self._open) if turn is None or type(key) is int), None)
+        return started if nearest is None else self._open.pop(nearest)
+
+    def unfinished(self) -> Iterator[_Start]:
+        yield from self._open.values()
+
+
+@dataclass(slots=True, eq=False)
+class _Ended:
+    """An aborted run, held back for the items that Codex writes after its mark."""
+
+    id: str
+    time: datetime | None
+    place: int
+    started: datetime
+    completed: datetime
+
+
+@dataclass(slots=True, eq=False)
+class _Seen:
+    """What is told once however often it is met: where first, and how often."""
+
+    first: SourceRecord
+    number: int = 0
+
+
+class _Rollout:
+    """The entries so far, and what the next record has to be compared with."""
+
+    def __init__(self, path: str | None) -> None:
+        self._path = path
+        self._entries: list[Entry] = []
+        self._findings: list[Finding] = []
+        self._header: Header | None = None
+        self._known = 0
+        self._taken = 0
+        self._seen: dict[tuple[str, str], _Seen] = {}  # by rule, and by what it is about
+        self._made = (0, 0)  # a source line, and how many entries were made from it
+        self._messages: list[int] = []  # indices of the message entries
+        self._users: list[Item] = []  # what a compaction without a replacement carries over
+        self._calls: dict[str, list[int]] = {}  # indices of the entries that call by this id
+        self._told: list[tuple[str, int, ToolOutcome]] = []  # outcomes that events tell
+        self._stored: list[tuple[str, int, ToolOutcome]] = []  # those that outputs tell
+        self._settings: dict[str, str] = {}  # what is in force, by kind
+        self._world: Json = None
+        self._turns = _Turns()
+        self._ended: _Ended | None = None
+        self._aborted = 0
+
+    # ------------------------------------------------------------------------- records
+
+    def take(self, record: SourceRecord) -> None:
+        """Take one record over."""
+        self._taken += 1
+        value = record.value
+        if "payload" in value:
+            self._envelope(record)
+        elif "record_type" in value:
+            self._known += 1  # ``state``: a mark without content
+        else:
+            self._flat(record)
+
+    def _envelope(self, record: SourceRecord) -> None:
+        kind, payload = record.value.get("type"), record.value["payload"]
+        if type(kind) is not str or type(payload) is not dict:
+            self._tell(
+                record, "odd-record", "warning", "the record has no type, or a payload that is no object"
+            )
+            return
+        time = self._time(record, record.value.get("timestamp"))
+        match kind:
+            case "session_meta":
+                self._meta(record, payload, time)
+            case "response_item":
+                self._item(record, payload, time)
+            case "compacted":
+                self._compacted(record, payload, time)
+            case "turn_context":
+                self._turn_context(record, payload, time)
+            case "world_state":
+                self._world_state(record, payload, time)
+            case "event_msg":
+                self._event(record, payload, time)
+            case _:
+                self._known += kind.startswith("inter_agent_communication")
+                self._note(record, "not-imported", kind)
+                return
+        self._known += 1
+
+    def _flat(self, record: SourceRecord) -> None:
+        value = record.value
+        kind = value.get("type")
+        if kind is None and "id" in value and "timestamp" in value:
+            self._known += 1
+            self._meta(record, value, self._time(record, value["timestamp"]))
+        elif type(kind) is str and (
+            (kind in _FLAT_ITEMS and (kind != "message" or "role" in value))
+            or items.tool_calls(value)
+            or items.tool_outputs(value)
+            or items.hosted_calls(value)
+        ):
+            self._known += 1
+            self._item(record, value, None)
+        else:
+            self._note(record, "not-imported", kind if type(kind) is str else "a record without a type")
+
+    def _meta(self, record: SourceRecord, meta: dict[str, Json], time: datetime | None) -> None:
+        if self._header is not None:
+            self._note(record, "inherited-history")
+            return
+        made = self._time(record, meta.get("timestamp"))
+        kept = {key: meta[key] for key in _KEPT_META if meta.get(key) is not None}
+        if self._is_refused(record):
+            kept = {}
+        self._header = Header(
+            id=_text(meta.get("id")) or _text(meta.get("session_id")),
+            timestamp=made or time,
+            harness=HARNESS,
+            cwd=_text(meta.get("cwd")),
+            extra={"importedFrom": {"format": "codex", **kept}},
+        )
+        if meta.get("history_base") is not None:
+            self._tell(
+                record,
+                "history-elsewhere",
+                "warning",
+                "the session continues the beginning of another file, which is not part of this one",
+            )
+        for key in ("base_instructions", "instructions"):
+            value = meta.get(key)
+            self._attach(
+                record, time, key, _text(value.get("text") if type(value) is dict else value), "prefix"
+            )
+
+    def _item(self, record: SourceRecord, item: dict[str, Json], time: datetime | None) -> None:
+        if item.get("type") == "ghost_snapshot" or self._is_refused(record):
+            return
+        if items.is_user_turn(item):
+            self._release()
+            if _is_carried(item):
+                self._users.append(item)
+        entry = MessageEntry(id=self._id(record), timestamp=time, message=item)
+        place = len(self._entries)
+        self._messages.append(place)
+        self._entries.append(entry)
+        for call in (*items.tool_calls(item), *items.hosted_calls(item)):
+            if call.id is not None:
+                self._calls.setdefault(call.id, []).append(place)
+        for output in items.tool_outputs(item):
+            outcome = _told_outcome(output.content)
+            if output.id is not None and outcome is not None:
+                self._stored.append((output.id, place, outcome))
+
+    def _compacted(self, record: SourceRecord, payload: dict[str, Json], time: datetime | None) -> None:
+        if self._is_refused(record):
+            return
+        summary = _text(payload.get("message")) or ""
+        history = payload.get("replacement_history")
+        if type(history) is list:
+            replacement: tuple[Item, ...] = tuple(item for item in history if type(item) is dict)
+            if len(replacement) < len(history):
+                self._tell(
+                    record, "odd-item", "warning", "what is no object in the replacement history was left out"
+                )
+            if not replacement and not summary:
+                summary = _NO_SUMMARY
+        else:
+            earlier = len(self._users)
+            replacement = self._rebuilt(summary)
+            self._tell(
+                record,
+                "compaction-rebuilt",
+                "note",
+                "the compaction records no replacement history; it was rebuilt as Codex does, from"
+                f" the newest {len(replacement) - 1} of {earlier} user messages and the summary",
+            )
+        self._users = [item for item in replacement if items.is_user_turn(item) and _is_carried(item)]
+        self._entries.append(
+            CompactionEntry(
+                id=self._id(record),
+                timestamp=time,
+                compaction=Compaction(summary=summary, replacement=replacement),
+            )
+        )
+
+    def _rebuilt(self, summary: str) -> tuple[Item, ...]:
+        """The newest user messages that fit, and the summary as one more."""
+        carried: list[Item] = []
+        left = _CARRIED_BYTES
+        for item in reversed(self._users):
+            left -= len(items.text(item).encode("utf-8", "surrogatepass"))
+            if left < 0:
+                break
+            carried.append(item)
+        text = {"type": "input_text", "text": summary or _NO_SUMMARY}
+        return (*reversed(carried), {"type": "message", "role": "user", "content": [text]})
+
+    # ------------------------------------------------------------------------- settings
+
+    def _turn_context(self, record: SourceRecord, payload: dict[str, Json], time: datetime | None) -> None:
+        self._turns.saw_settings(self._start(record, time))
+        if not self._is_refused(record):
+            settings = {key: value for key, value in payload.items() if key not in _VOLATILE}
+            self._attach(record, time, "turn_context", _canonical(settings), "after-current")
+
+    def _world_state(self, record: SourceRecord, payload: dict[str, Json], time: datetime | None) -> None:
+        if self._is_refused(record):
+            return
+        state = payload.get("state")
+        if type(state) is not dict:
+            self._tell(record, "odd-record", "warning", "the world state is no object")
+            return
+        self._world = state if payload.get("full") is True else _patched(self._world, state)
+        self._attach(record, time, "world_state", _canonical(self._world), "after-current")
+
+    def _attach(
+        self, record: SourceRecord, time: datetime | None, kind: str, rendered: str | None, placement: str
+    ) -> None:
+        """A context entry, unless this is already in force."""
+        if not rendered or self._settings.get(kind) == rendered:
+            return
+        self._settings[kind] = rendered
+        revision = sha256(rendered.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        self._entries.append(
+            ContextEntry(
+                id=self._id(record),
+                timestamp=time,
+                context=ContextAttachment(
+                    attachment_id=f"{kind}:{revision}",
+                    epoch=1,
+                    kind=kind,
+                    placement=placement,
+                    revision=revision,
+                    rendered=rendered,
+                ),
+            )
+        )
+
+    # --------------------------------------------------------------------------- events
+
+    def _event(self, record: SourceRecord, event: dict[str, Json], time: datetime | None) -> None:
+        kind = _text(event.get("type")) or ""
+        match kind:
+            case "task_started" | "turn_started":
+                self._release()
+                began = _moment(event.get("started_at"), time)
+                self._turns.start(_text(event.get("turn_id")), self._start(record, began))
+            case "task_complete" | "turn_complete":
+                failed = event.get("error") is not None
+                self._end(record, event, time, "failed" if failed else "completed")
+            case "turn_aborted":
+                self._aborted += 1
+                self._end(record, event, time, "cancelled")
+            case "user_message":
+                self._release()
+                self._turns.saw_user(self._start(record, time))
+            case "error":
+                self._turns.fail()
+            case "thread_rolled_back":
+                turns = event.get("num_turns")
+                self._tell(
+                    record,
+                    "rollback-not-applied",
+                    "warning",
+                    f"Codex took the newest {turns if type(turns) is int else 'few'} user turns back here;"
+                    " that is not applied, and they stay in the context",
+                )
+            case "item_completed":
+                self._item_completed(record, event)
+            case _ if kind in _ECHOES:
+                pass
+            case _ if kind.endswith("_end") or kind == "dynamic_tool_call_response":
+                self._outcome(record, kind, event, event.get("call_id") or event.get("callId"))
+            case _:
+                self._note(record, "not-imported", f"event_msg/{kind}")
+
+    def _item_completed(self, record: SourceRecord, event: dict[str, Json]) -> None:
+        item = event.get("item")
+        kind = _text(item.get("type")) if type(item) is dict else None
+        if kind not in _ECHOED_ITEMS:
+            self._outcome(
+                record, kind or "item_completed", item, item.get("id") if type(item) is dict else None
+            )
+
+    def _outcome(self, record: SourceRecord, kind: str, data: Json, call_id: Json) -> None:
+        if type(data) is not dict or _text(call_id) is None:
+            self._note(record, "not-imported", f"event_msg/{kind} without a call")
+        elif not self._is_refused(record):
+            self._told.append((call_id, len(self._entries), _outcome_of(kind, data)))
+
+    # ----------------------------------------------------------------------------- runs
+
+    def _end(
+        self, record: SourceRecord, event: dict[str, Json], time: datetime | None, status: RunStatus
+    ) -> None:
+        """A run has ended."""
+        self._release()
+        start = self._turns.end(_text(event.get("turn_id")))
+        completed = _moment(event.get("completed_at"), time)
+        started = (start.time if start else None) or _moment(event.get("started_at"), None) or completed
+        duration = event.get("duration_ms")
+        if completed is None and started is not None and type(duration) is int:
+            completed = _later(started, duration)
+        if started is None or completed is None:
+            self._note(record, "run-without-times")
+            return
+        ended = _Ended(
+            id=self._id(record),
+            time=time,
+            place=start.place if start else len(self._entries),
+            started=started,
+            completed=max(started, completed),
+        )
+        if status == "cancelled":
+            self._ended = ended
+        else:
+            self._run(ended, "failed" if start and start.failed else status)
+
+    def _release(self) -> None:
+        """Record the aborted run that was held back: what follows is not of it."""
+        if self._ended is not None:
+            ended, self._ended = self._ended, None
+            self._run(ended, "cancelled")
+
+    def _run(self, ended: _Ended, status: RunStatus) -> None:
+        after = bisect_left(self._messages, ended.place)
+        first = self._entries[self._messages[after]].id if after < len(self._messages) else None
+        self._entries.append(
+            RunEntry(
+                id=ended.id,
+                timestamp=ended.time,
+                run=Run(
+                    started_at=ended.started,
+                    completed_at=ended.completed,
+                    first_entry_id=first,
+                    status=status,
+                ),
+            )
+        )
+
+    def _start(self, record: SourceRecord, time: datetime | None) -> _Start:
+        return _Start(record, time, len(self._entries))
+
+    # -------------------------------------------------------------------------- the end
+
+    def finish(self, source: SourceLines) -> Imported:
+        """Everything that was taken over.
+
+        Raises:
+            HeaderError: Nothing was.
+        """
+        if not self._known:
+            raise HeaderError(
+                self._path or "the session",
+                1,
+                0,
+                "this is no Codex session: it holds no record of one",
+                "check the path, or import it as what it is",
+                None,
+                "header-type",
+            )
+        self._release()
+        self._tell_leftovers()
+        findings = sorted((*source.findings, *self._findings), key=lambda finding: finding.line or 0)
+        return Imported(
+            header=self._header or Header(harness=HARNESS, extra={"importedFrom": {"format": "codex"}}),
+            entries=tuple(self._entries),
+            details=tuple(self._resolved()),
+            findings=tuple(findings),
+            counts={
+                "records": self._taken,
+                "broken_lines": source.broken_lines,
+                "recovered": source.recovered,
+                "sidechain": 0,
+                "roots": 0,
+                "aborted": self._aborted,
+            },
+        )
+
+    def _resolved(self) -> Iterator[Detail]:
+        """The details. What an output tells itself counts where no event tells more."""
+        told = [self._detail(*outcome) for outcome in self._told]
+        known = {(detail.id, detail.entry) for detail in told}
+        yield from told
+        for outcome in self._stored:
+            detail = self._detail(*outcome)
+            if (detail.id, detail.entry) not in known:
+                yield detail
+
+    def _detail(self, call_id: str, place: int, outcome: ToolOutcome) -> Detail:
+        """A detail with the entry of its call: the nearest earlier one of that id, else the next."""
+        places = self._calls.get(call_id)
+        entry = self._entries[places[max(0, bisect_left(places, place) - 1)]].id if places else None
+        return Detail(id=call_id, payload=outcome_payload(outcome), entry=entry)
+
+    def _tell_leftovers(self) -> None:
+        for start in self._turns.unfinished():
+            self._tell(
+                start.record,
+                "run-not-ended",
+                "note",
+                "a turn was started here and never ended: no run is recorded",
+            )
+        for (rule, about), seen in self._seen.items():
+            severity, message = _NOTES[rule]
+            self._tell(seen.first, rule, severity, message.format(number=seen.number, about=about))
+        if self._header is None:
+            self._findings.append(
+                Finding(
+                    rule="no-session-header",
+                    severity="warning",
+                    message="no session header could be read: id, directory and time are unknown",
+                    path=self._path,
+                    line=1,
+                    offset=0,
+                )
+            )
+
+    # --------------------------------------------------------------------- small steps
+
+    def _id(self, record: SourceRecord) -> str:
+        line, made = self._made
+        made = made + 1 if line == record.line else 0
+        self._made = (record.line, made)
+        session = self._header.id if self._header is not None else None
+        return entry_id(session or "", record.line, made)
+
+    def _time(self, record: SourceRecord, value: Json) -> datetime | None:
+        if value is None:
+            return None
+        time, _ = parse_time_leniently(value)
+        if time is None:
+            self._note(record, "unreadable-time")
+        return time
+
+    def _is_refused(self, record: SourceRecord) -> bool:
+        reason = record.refusal()
+        if reason is not None:
+            self._tell(
+                record,
+                "unstorable",
+                "error",
+                f"a log cannot give this record back as it is: {reason}; left out",
+            )
+        return reason is not None
+
+    def _note(self, record: SourceRecord, rule: str, about: str = "") -> None:
+        """Count what is told once, at its first place."""
+        self._seen.setdefault((rule, about), _Seen(record)).number += 1
+
+    def _tell(self, record: SourceRecord, rule: str, severity: Severity, message: str) -> None:
+        self._findings.append(
+            Finding(
+                rule=rule,
+                severity=severity,
+                message=message,
+                path=self._path,
+                line=record.line,
+                offset=record.offset,
+            )
+        )
+
+
+# ------------------------------------------------------------------------------ documents
+
+
+def _first_lines(lines: Iterator[bytes]) -> Iterator[bytes]:
+    """The lines up to the first that is not blank, with it."""
+    for line in lines:
+        yield line
+        if line.strip():
+            return
+
+
+def _document(first: list[bytes], rest: Iterator[bytes]) -> list[SourceRecord] | None:
+    """The records of the first CLI's single JSON document; None if the lines are no such.
+
+    Lines that were looked at for it are added to ``first``.
+    """
+    text = b"".join(first).removeprefix(b"\xef\xbb\xbf").strip()
+    if text != b"{" and not text[:64].replace(b" ", b"").startswith(b'{"session":{'):
+        return None
+    first.extend(rest)
+    text = b"".join(first).removeprefix(b"\xef\xbb\xbf").strip()
+    try:
+        value = _json.decode(text)
+    except ValueError:
+        return None
+    if (
+        type(value) is not dict
+        or type(value.get("session")) is not dict
+        or type(value.get("items")) is not list
+    ):
+        return None
+    values = (value["session"], *value["items"])
+    doubtful = is_doubtful(text)
+    return [
+        SourceRecord(value=item, line=1, offset=0, is_doubtful=doubtful)
+        for item in values
+        if type(item) is dict
+    ]
+
+
+# --------------------------------------------------------------------------------- values
+
+
+def _text(value: Json) -> str | None:
+    return value if type(value) is str and value else None
+
+
+def _canonical(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def _patched(value: Json, patch: Json) -> Json:
+    """A value with a merge patch put over it; neither is changed. Null takes a key away."""
+    if type(patch) is not dict:
+        return patch
+    merged = dict(value) if type(value) is dict else {}
+    for key, change in patch.items():
+        if change is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = _patched(merged.get(key), change)
+    return merged
+
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _moment(value: Json, recorded: datetime | None) -> datetime | None:
+    """When something was: a time that an event gives in seconds, or the time of its record.
+
+    The record's time is finer, but after a fork or a resume it is the time of the copy.
+    """
+    time: datetime | None = None
+    if type(value) is str:
+        time, _ = parse_time_leniently(value)
+    elif type(value) in (int, float) and value:
+        try:
+            time = _EPOCH + timedelta(seconds=value if abs(value) < 1e11 else value / 1000)
+        except (OverflowError, ValueError):
+            time = None
+    if time is None or (recorded is not None and abs(recorded - time) < timedelta(seconds=2)):
+        return recorded
+    return time
+
+
+def _later(time: datetime, milliseconds: int) -> datetime | None:
+    try:
+        return time + timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return None
+
+
+def _is_carried(item: Item) -> bool:
+    """Whether a user message is one that a person wrote."""
+    text = items.text(item).lstrip().lower()
+    return text != "" and not text.startswith(_MADE_MESSAGES)
+
+
+def _outcome_of(kind: str, data: dict[str, Json]) -> ToolOutcome:
+    """How a call ended, as the event of its end tells. The event is kept whole."""
+    word = data.get("status")
+    if type(word) is dict:  # as in ``{"completed": "…"}``
+        word = next(iter(word), None)
+    raw = _text(word)
+    told = None if raw is None else _STATUSES.get(raw.lower())
+    code = data.get("exit_code")
+    exit_code = code if type(code) is int else None
+    if told not in ("cancelled", "timeout"):
+        failed = _has_failed(data, exit_code)
+        if failed is not None:
+            told = "failed" if failed else "success"
+        elif raw is None:
+            told = "success"
+    return ToolOutcome(
+        status=told or "unknown",
+        exit_code=exit_code,
+        data_kind=kind,
+        data=data,
+        raw_status=None if told is not None else raw,
+    )
+
+
+def _has_failed(data: dict[str, Json], exit_code: int | None) -> bool | None:
+    """Whether the facts of an event say that its call failed; None if they say nothing."""
+    if exit_code is not None:
+        return exit_code != 0
+    if type(success := data.get("success")) is bool:
+        return not success
+    if data.get("error") is not None:
+        return True
+    result = data.get("result")
+    if type(result) is not dict:
+        return None
+    if "Err" in result:
+        return True
+    given = result.get("Ok", result)
+    return (
+        True if type(given) is dict and given.get("isError") is True else (False if "Ok" in result else None)
+    )
+
+
+# What Codex puts before the output of a command.
+_EXIT: Final = re.compile(
+    r"(?:Chunk ID: \w+\n)?(?:Wall time: [\d.]+ seconds\n)?Process exited with code (-?\d{1,10})\n"
+    r"|Exit code: (-?\d{1,10})\nWall time: ",
+    re.ASCII,
+)
+
+
+def _told_outcome(content: Json) -> ToolOutcome | None:
+    """How a call ended, where a stored output tells it itself.
+
+    Old files wrap a failure in an object with ``success``, and the output of a command in
+    JSON text with its exit code; later ones begin the text with it.
+    """
+    if type(content) is dict and type(success := content.get("success")) is bool:
+        return ToolOutcome(status="success" if success else "failed")
+    if type(content) is not str:
+        return None
+    if (match := _EXIT.match(content)) is not None:
+        code: Json = int(match[1] or match[2])
+    elif content.startswith('{"output":'):
+        try:
+            told = _json.decode(content.encode("utf-8", "surrogatepass"))
+        except ValueError:
+            return None
+        metadata = told.get("metadata") if type(told) is dict else None
+        code = metadata.get("exit_code") if type(metadata) is dict else None
+    else:
+        return None
+    if type(code) is not int:
+        return None
+    return ToolOutcome(status="failed" if code else "success", exit_code=code)
