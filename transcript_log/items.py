@@ -520,7 +520,7 @@ _MAX_DEPTH: Final = 8
 def output_text(output: Any) -> str:
     """The readable text of a tool output of any stored form.
 
-    Text is given as it is; blocks are joined by one newline, pictures left out; what has no
+    Text is given as it is, taken out of a JSON wrapper around it; blocks are joined by one newline, pictures left out; what has no
     text of its own is shown as JSON.
     """
     return _readable(output, _MAX_DEPTH)
@@ -528,7 +528,7 @@ def output_text(output: Any) -> str:
 
 def _readable(value: Any, depth: int) -> str:
     if type(value) is str:
-        return value
+        return _wrapped(value)
     if value is None:
         return ""
     if type(value) is list and depth:
@@ -551,6 +551,18 @@ def _readable(value: Any, depth: int) -> str:
         return json.dumps(value, ensure_ascii=False, default=repr)
     except (ValueError, TypeError, RecursionError):  # no decoded JSON, or nested past all use
         return f"({type(value).__name__})"
+
+
+def _wrapped(text: str) -> str:
+    """The text itself, or what it wraps: older tools answer with JSON, the output one member of it."""
+    if text.startswith('{"output":'):
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            return text
+        if type(value) is dict and type(value.get("output")) is str:
+            return str(value["output"])
+    return text
 
 
 def output_images(output: Any) -> tuple[ImagePart, ...]:

@@ -50,7 +50,7 @@ def read_outcome(payload: Json) -> ToolOutcome | None:
         exit_code=code if type(code) is int else None,
         data_kind=_text(fields.get("dataKind")),
         data=fields.get("data"),
-        raw_status=None if known else word,
+        raw_status=None if known or word == "unknown" else word,
     )
 
 
