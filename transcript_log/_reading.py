@@ -15,7 +15,14 @@ from typing import Final, NoReturn, TypeVar
 from . import _json
 from ._active import BoundarySearch
 from ._logfile.files import closing, open_to_read, telling
-from ._logfile.reader import BatchReader, Fault, lines_backwards, raw_lines, whole_end_before
+from ._logfile.reader import (
+    BatchReader,
+    Fault,
+    TooLongError,
+    lines_backwards,
+    raw_lines,
+    whole_end_before,
+)
 from ._logfile.seal import SPACE, is_intact, is_sealed
 from .codec import decode_detail, decode_entry, decode_header
 from .entries import FORMAT_VERSION, Detail, Entry, Header, Json
@@ -85,16 +92,19 @@ def read_head(path: str, fd: int) -> Head:
 
 def _read_head(path: str, fd: int) -> Head:
     offset, line, ended = 0, 1, True
-    with telling(path, "read"):
-        size = os.fstat(fd).st_size
-        for raw in raw_lines(fd, 0) if size else ():
-            text = raw.removeprefix(BOM) if offset == 0 else raw
-            text = text.rstrip(SPACE)
-            ended = raw[-1:] == b"\n"
-            if text.strip(SPACE):
-                return _head_of(path, text, offset, line, len(raw), ended)
-            offset += len(raw)
-            line += 1
+    try:
+        with telling(path, "read"):
+            for raw in raw_lines(fd, 0):
+                text = raw.removeprefix(BOM) if offset == 0 else raw
+                text = text.rstrip(SPACE)
+                ended = raw[-1:] == b"\n"
+                if text.strip(SPACE):
+                    return _head_of(path, text, offset, line, len(raw), ended)
+                offset += len(raw)
+                line += 1
+    except TooLongError:
+        reason = "this is no session log: the line is too long for a header"
+        raise HeaderError(path, line, offset, reason, _NOT_OURS, None, "header-json") from None
     return Head(None, offset, line, ended=ended)
 
 
@@ -301,12 +311,11 @@ def last_entries(path: str) -> list[Entry]:
 
 def is_pi(fd: int, offset: int) -> bool:
     """Whether the first line from ``offset`` on is an entry of a pi session: it has a parent."""
-    for raw in raw_lines(fd, offset):
-        if raw.strip(SPACE):
-            with contextlib.suppress(ValueError):
+    with contextlib.suppress(TooLongError, ValueError):
+        for raw in raw_lines(fd, offset):
+            if raw.strip(SPACE):
                 value = _json.decode(raw)
                 return type(value) is dict and "parentId" in value
-            return False
     return False
 
 

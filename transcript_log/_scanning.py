@@ -82,7 +82,8 @@ class _Scanner:
             self.find(
                 "torn-tail",
                 "note",
-                f"{torn.reason}, {torn.size} bytes: a crash left it, it was never acknowledged",
+                f"{torn.reason}, {torn.size} bytes: a crash left it, or a write is under way;"
+                " it was never acknowledged",
                 (torn.line, torn.offset),
                 "nothing to do: the next writer moves it aside",
             )

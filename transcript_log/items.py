@@ -520,8 +520,8 @@ _MAX_DEPTH: Final = 8
 def output_text(output: Any) -> str:
     """The readable text of a tool output of any stored form.
 
-    Text is given as it is, taken out of a JSON wrapper around it; blocks are joined by one newline, pictures left out; what has no
-    text of its own is shown as JSON.
+    Text is given as it is, taken out of a JSON wrapper around it; blocks are joined by one
+    newline, pictures left out; what has no text of its own is shown as JSON.
     """
     return _readable(output, _MAX_DEPTH)
 

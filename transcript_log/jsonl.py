@@ -48,7 +48,7 @@ def session_path(folder: str | os.PathLike[str], session_id: str) -> str:
     """
     if type(session_id) is not str or _SESSION_ID.fullmatch(session_id) is None:
         raise SessionIdError(session_id)
-    return os.path.join(os.fspath(folder), session_id + ".jsonl")
+    return os.path.join(os.fspath(folder), f"{session_id}.jsonl")
 
 
 class JsonlStore:
@@ -76,7 +76,7 @@ class JsonlStore:
     ) -> None:
         if durability not in ("fsync", "os"):
             raise ValueError(f"durability is 'fsync' or 'os', not {durability!r}")
-        self.path: Final = _real_path(os.fspath(path))
+        self.path: Final = _real_path(os.fsdecode(path))
         # A link must lead to a log: one that leads nowhere could plant a file anywhere.
         create = not os.path.islink(path)
         self.details_path: Final = self.path.removesuffix(".jsonl") + ".details.jsonl"
@@ -252,14 +252,18 @@ class JsonlStore:
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
-        """Hold the lock for a batch; but not beside a file that is no log of ours."""
+        """Hold the lock for a batch."""
+        self._check_fit()
+        with self._lock.batch():
+            yield
+
+    def _check_fit(self) -> None:
+        """Leave nothing, not even a lock file, beside a file that is no log of ours."""
         if not self._fit:
             with _reading.opened(self.path) as fd:
                 if fd is not None:
                     self._begin(fd)
-        with self._lock.batch():
-            yield
-        self._fit = True
+            self._fit = True
 
     def lease(self, wait: float | None = None) -> AbstractContextManager[None]:
         """Hold the right to write over many appends, which then need no lock of their own.
@@ -268,8 +272,10 @@ class JsonlStore:
             wait: How long to wait for another writer, in seconds; by default the store's own.
 
         Raises:
+            HeaderError: There is a file that is no log of ours.
             LogBusyError: Another writer has it; or this process holds a lease on the log.
         """
+        self._check_fit()
         return self._lock.lease(self._wait if wait is None else wait)
 
     def close(self) -> None:

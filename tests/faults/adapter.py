@@ -38,7 +38,9 @@ def open_store(path: str, durable: bool = False) -> JsonlStore:
 
 
 def append(store: JsonlStore, entries: list[tuple[str, Any]], details: dict[str, Any] | None = None) -> None:
-    batch = [MessageEntry(id=name, timestamp=_WHEN, message={"payload": payload}) for name, payload in entries]
+    batch = [
+        MessageEntry(id=name, timestamp=_WHEN, message={"payload": payload}) for name, payload in entries
+    ]
     store.append(*batch, details=[Detail(id=name, payload=value) for name, value in (details or {}).items()])
 
 

@@ -161,16 +161,19 @@ class BatchReader(Generic[T]):
             offset, number = end, end_line
             pending: list[tuple[T, int, int, bool]] = []
             again = False
+            seen = offset
             lines = iter(raw_lines(self._fd, offset))
             while True:
                 try:
                     raw = next(lines)
                 except StopIteration:
+                    seen = offset
                     break
                 except TooLongError:
                     after = _next_line(self._fd, offset)
-                    if after is None:
-                        break  # no line feed until the end: the tail of a write
+                    if after is None:  # no line feed until the end: the tail of a write
+                        seen = os.fstat(self._fd).st_size
+                        break
                     yield from self._faulty(
                         pending,
                         Fault(number, offset, b"", f"the line is over {LINE_LIMIT} bytes", _SALVAGE, False),
@@ -212,13 +215,15 @@ class BatchReader(Generic[T]):
                 if not reason and pending and not intact:
                     reason = "a batch before this line was never finished"
                 if reason:
-                    if raw[-1:] != b"\n":
-                        break  # the tail of a write
+                    if raw[-1:] != b"\n":  # the tail of a write
+                        seen = offset + size
+                        break
                     if doubted != (offset, raw):
                         doubted = (offset, raw)
                         again = True
                         break
                     if self._is_lost_write(end):
+                        seen = os.fstat(self._fd).st_size
                         break
                     advice = _RESEAL if "checksum" in reason else _SALVAGE
                     fault = Fault(number, offset, raw, reason, advice, is_sealed(raw.rstrip(SPACE)), error)
@@ -245,7 +250,7 @@ class BatchReader(Generic[T]):
             if again:
                 continue
             break
-        self._finish(end, end_line)
+        self._finish(end, end_line, seen)
 
     def _flush(self, pending: list[tuple[T, int, int, bool]]) -> Iterator[T]:
         last = len(pending) - 1
@@ -261,9 +266,9 @@ class BatchReader(Generic[T]):
         self.offset, self.line, self.sealed = fault.offset, fault.line, False
         yield from saved
 
-    def _finish(self, end: int, line: int) -> None:
+    def _finish(self, end: int, line: int, size: int) -> None:
+        """Note how the file ended when it had ``size`` bytes: a writer may be adding more."""
         self.end, self.end_line = end, line
-        size = os.fstat(self._fd).st_size
         self.lines = line - 1
         if size > end:
             self.torn = Torn(line, end, size - end, _what_is_torn(self._fd, end, size))

@@ -12,29 +12,41 @@ import orjson
 from .._times import format_time
 from ..entries import Json
 from ..findings import Finding
-from .text import plain
+from .text import one_line
 
-__all__ = ["color_option", "echo_json", "show_duration", "show_size", "show_time", "tell", "use_color"]
+__all__ = [
+    "color_option",
+    "counted",
+    "echo_json",
+    "show_duration",
+    "show_size",
+    "show_time",
+    "tell",
+    "use_color",
+]
 
-color_option = click.option("--no-color", is_flag=True, help="No colours, as with NO_COLOR set.")
+color_option = click.option(
+    "--color/--no-color", default=None, help="Colours always, or never; by default on a terminal, unless NO_COLOR is set."
+)
 
 
-def use_color(no_color: bool) -> bool | None:
-    """False where colours are not wanted; None lets the terminal decide."""
-    return False if no_color or os.environ.get("NO_COLOR") else None
+def use_color(wanted: bool | None) -> bool | None:
+    """Whether to colour; None lets the terminal decide."""
+    if wanted is None and os.environ.get("NO_COLOR"):
+        return False
+    return wanted
 
 
 def echo_json(value: Json) -> None:
-    """One line of JSON on stdout; control characters and lone surrogates come as escapes."""
+    """One line of JSON on stdout, in which every character that is not printable is an escape."""
     try:
-        line = orjson.dumps(value)
+        text = orjson.dumps(value).decode("utf-8")
     except TypeError:
         import json  # noqa: PLC0415 - only a text with a lone surrogate, or a huge number, comes here
 
-        line = json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode("ascii")
-    # JSON escapes C0 only; DEL and C1 would reach the terminal, and so would bidirectional marks.
-    text = line.decode("utf-8")
-    if not text.isascii() or "\x7f" in text:
+        text = json.dumps(value, separators=(",", ":"))
+    # JSON escapes C0 only; DEL and C1 would reach the terminal, and so would marks of direction.
+    if not text.isprintable():
         text = "".join(char if char.isprintable() else _escape(char) for char in text)
     click.echo(text)
 
@@ -43,11 +55,16 @@ def _escape(char: str) -> str:
     return "".join(f"\\u{unit:04x}" for unit in memoryview(char.encode("utf-16-le")).cast("H"))
 
 
-def tell(findings: Iterable[Finding], what: str) -> None:
-    """Say on stderr what was wrong with a file that is shown all the same."""
+def tell(findings: Iterable[Finding]) -> None:
+    """Say on stderr what is wrong with a file that is shown all the same."""
     for finding in findings:
         if finding.severity != "note":
-            click.echo(plain(f"{what}: {finding}"), err=True)
+            click.echo(one_line(str(finding)), err=True)
+
+
+def counted(number: int, noun: str) -> str:
+    """As in ``1 call`` and ``2 calls``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def show_time(time: datetime | None) -> str:
