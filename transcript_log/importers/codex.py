@@ -12,7 +12,6 @@ out; turn marks become runs, ``*_end`` events become details.
 from __future__ import annotations
 
 import json
-import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -21,10 +20,10 @@ from hashlib import sha256
 from itertools import chain
 from typing import Final
 
-from transcript_log import _json, items
-from transcript_log._times import parse_time_leniently
-from transcript_log.codec import outcome_payload
-from transcript_log.entries import (
+from .. import _json, items
+from .._times import parse_time_leniently
+from ..codec import outcome_payload
+from ..entries import (
     HARNESS,
     Compaction,
     CompactionEntry,
@@ -40,12 +39,12 @@ from transcript_log.entries import (
     RunEntry,
     RunStatus,
     ToolOutcome,
-    ToolStatus,
 )
-from transcript_log.errors import HeaderError
-from transcript_log.findings import Finding, Severity
-
+from ..errors import HeaderError
+from ..findings import Finding, Severity
 from . import Imported, SourceLines, SourceRecord, entry_id, is_doubtful
+from ._codex_outcomes import event_outcome, told_outcome
+from ._codex_turns import Start, Turns
 
 __all__ = ["import_codex"]
 
@@ -110,22 +109,6 @@ _KEPT_META: Final = (
 )
 # They differ from turn to turn without a change of settings.
 _VOLATILE: Final = frozenset({"turn_id", "trace_id"})
-_STATUSES: Final[Mapping[str, ToolStatus]] = {
-    "completed": "success",
-    "success": "success",
-    "succeeded": "success",
-    "failed": "failed",
-    "error": "failed",
-    "errored": "failed",
-    "declined": "cancelled",
-    "denied": "cancelled",
-    "cancelled": "cancelled",
-    "canceled": "cancelled",
-    "aborted": "cancelled",
-    "interrupted": "cancelled",
-    "timeout": "timeout",
-    "timed_out": "timeout",
-}
 
 # User messages that Codex makes itself. It does not carry them over a compaction.
 _MADE_MESSAGES: Final = (
@@ -161,55 +144,6 @@ _NO_SUMMARY: Final = "(no summary available)"
 
 
 # ---------------------------------------------------------------------------- the rollout
-
-
-@dataclass(slots=True, eq=False)
-class _Start:
-    """Where a run began; ``place`` is the index that its first entry would have."""
-
-    record: SourceRecord
-    time: datetime | None
-    place: int
-    failed: bool = False
-
-
-class _Turns:
-    """The runs that have begun and not ended.
-
-    Later versions mark where a turn starts. In files without such a mark a run begins with
-    the last message of the user, or, where none is recorded, with the first settings.
-    """
-
-    def __init__(self) -> None:
-        self._open: dict[str | int, _Start] = {}  # by turn id, or by line where it has none
-        self._settings: _Start | None = None
-        self._user: _Start | None = None
-
-    def start(self, turn: str | None, start: _Start) -> None:
-        self._open[turn or start.record.line] = start
-
-    def saw_settings(self, start: _Start) -> None:
-        self._settings = self._settings or start
-
-    def saw_user(self, start: _Start) -> None:
-        self._user = start
-
-    def fail(self) -> None:
-        """The run that is under way has met an error that ends it."""
-        if self._open:
-            next(reversed(self._open.values())).failed = True
-
-    def end(self, turn: str | None) -> _Start | None:
-        """The start of the run that ends: the one named, else the last one that could be it."""
-        started = self._user or self._settings
-        self._user = self._settings = None
-        if turn in self._open:
-            return self._open.pop(turn)
-        nearest = next((key for key in reversed(self._open) if turn is None or type(key) is int), None)
-        return started if nearest is None else self._open.pop(nearest)
-
-    def unfinished(self) -> Iterator[_Start]:
-        yield from self._open.values()
 
 
 @dataclass(slots=True, eq=False)
@@ -250,7 +184,7 @@ class _Rollout:
         self._stored: list[tuple[str, int, ToolOutcome]] = []  # those that outputs tell
         self._settings: dict[str, str] = {}  # what is in force, by kind
         self._world: Json = None
-        self._turns = _Turns()
+        self._turns = Turns()
         self._ended: _Ended | None = None
         self._aborted = 0
 
@@ -354,7 +288,7 @@ class _Rollout:
             if call.id is not None:
                 self._calls.setdefault(call.id, []).append(place)
         for output in items.tool_outputs(item):
-            outcome = _told_outcome(output.content)
+            outcome = told_outcome(output.content)
             if output.id is not None and outcome is not None:
                 self._stored.append((output.id, place, outcome))
 
@@ -493,7 +427,7 @@ class _Rollout:
         if type(data) is not dict or _text(call_id) is None:
             self._note(record, "not-imported", f"event_msg/{kind} without a call")
         elif not self._is_refused(record):
-            self._told.append((call_id, len(self._entries), _outcome_of(kind, data)))
+            self._told.append((call_id, len(self._entries), event_outcome(kind, data)))
 
     # ----------------------------------------------------------------------------- runs
 
@@ -545,8 +479,8 @@ class _Rollout:
             )
         )
 
-    def _start(self, record: SourceRecord, time: datetime | None) -> _Start:
-        return _Start(record, time, len(self._entries))
+    def _start(self, record: SourceRecord, time: datetime | None) -> Start:
+        return Start(record, time, len(self._entries))
 
     # -------------------------------------------------------------------------- the end
 
@@ -764,80 +698,3 @@ def _is_carried(item: Item) -> bool:
     """Whether a user message is one that a person wrote."""
     text = items.text(item).lstrip().lower()
     return text != "" and not text.startswith(_MADE_MESSAGES)
-
-
-def _outcome_of(kind: str, data: dict[str, Json]) -> ToolOutcome:
-    """How a call ended, as the event of its end tells. The event is kept whole."""
-    word = data.get("status")
-    if type(word) is dict:  # as in ``{"completed": "…"}``
-        word = next(iter(word), None)
-    raw = _text(word)
-    told = None if raw is None else _STATUSES.get(raw.lower())
-    code = data.get("exit_code")
-    exit_code = code if type(code) is int else None
-    if told not in ("cancelled", "timeout"):
-        failed = _has_failed(data, exit_code)
-        if failed is not None:
-            told = "failed" if failed else "success"
-        elif raw is None:
-            told = "success"
-    return ToolOutcome(
-        status=told or "unknown",
-        exit_code=exit_code,
-        data_kind=kind,
-        data=data,
-        raw_status=None if told is not None else raw,
-    )
-
-
-def _has_failed(data: dict[str, Json], exit_code: int | None) -> bool | None:
-    """Whether the facts of an event say that its call failed; None if they say nothing."""
-    if exit_code is not None:
-        return exit_code != 0
-    if type(success := data.get("success")) is bool:
-        return not success
-    if data.get("error") is not None:
-        return True
-    result = data.get("result")
-    if type(result) is not dict:
-        return None
-    if "Err" in result:
-        return True
-    given = result.get("Ok", result)
-    return (
-        True if type(given) is dict and given.get("isError") is True else (False if "Ok" in result else None)
-    )
-
-
-# What Codex puts before the output of a command.
-_EXIT: Final = re.compile(
-    r"(?:Chunk ID: \w+\n)?(?:Wall time: [\d.]+ seconds\n)?Process exited with code (-?\d{1,10})\n"
-    r"|Exit code: (-?\d{1,10})\nWall time: ",
-    re.ASCII,
-)
-
-
-def _told_outcome(content: Json) -> ToolOutcome | None:
-    """How a call ended, where a stored output tells it itself.
-
-    Old files wrap a failure in an object with ``success``, and the output of a command in
-    JSON text with its exit code; later ones begin the text with it.
-    """
-    if type(content) is dict and type(success := content.get("success")) is bool:
-        return ToolOutcome(status="success" if success else "failed")
-    if type(content) is not str:
-        return None
-    if (match := _EXIT.match(content)) is not None:
-        code: Json = int(match[1] or match[2])
-    elif content.startswith('{"output":'):
-        try:
-            told = _json.decode(content.encode("utf-8", "surrogatepass"))
-        except ValueError:
-            return None
-        metadata = told.get("metadata") if type(told) is dict else None
-        code = metadata.get("exit_code") if type(metadata) is dict else None
-    else:
-        return None
-    if type(code) is not int:
-        return None
-    return ToolOutcome(status="failed" if code else "success", exit_code=code)
