@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 import orjson
 
 from . import items
-from ._logfile.files import closing, open_to_read
 from ._times import parse_time_leniently
-from .entries import Json
 from .errors import StorageError
-from .importers import SourceFormat, sniff
+from .importers import SourceFormat, first_members, sniff
 
 __all__ = ["Listed", "list_logs"]
 
-_HEAD = 4096
-_TAIL = 4096
+_PIECE: Final = 4096
+"""How much is read at each end of a file, in bytes."""
+
+_HEADER: Final = b'{"type":"session","version":3,'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,59 +74,68 @@ def _may_be_log(entry: os.DirEntry[str]) -> bool:
 
 
 def _look_at(path: str, status: os.stat_result) -> Listed:
-    modified, size = status.st_mtime, status.st_size
+    size = status.st_size
     try:
-        fd = open_to_read(path)
-        if fd is None:
-            return Listed(path=path, format=None, problem="it went away while it was listed")
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
-            head = os.pread(fd, _HEAD, 0)
-            tail = head[-_TAIL:] if size <= _HEAD else os.pread(fd, _TAIL, max(0, size - _TAIL))
+            head = os.pread(fd, _PIECE, 0)
+            tail = head if size <= _PIECE else os.pread(fd, _PIECE, size - _PIECE)
         finally:
-            closing(fd)
+            os.close(fd)
     except OSError as error:
-        return Listed(path=path, format=None, modified=modified, size=size, problem=str(error))
-    form = sniff(head)
+        problem = f"it cannot be read: {error.strerror}"
+        return Listed(path=path, format=None, modified=status.st_mtime, size=size, problem=problem)
+    lines = head.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    # Our own header needs no further look; anything else does.
+    ours = lines[0].startswith(_HEADER) and b'"harness":' in lines[0]
+    form: SourceFormat | None = "transcript-log" if ours else sniff(head)
     if form is None:
-        problem = "it is no session of a known format" if head.strip(b" \t\r\n\0") else "it is empty"
-        return Listed(path=path, format=None, modified=modified, size=size, problem=problem)
-    first = _values(head)
-    header = next(first, {})
-    payload = header.get("payload")
-    meta: dict[str, Json] = payload if isinstance(payload, dict) else header
+        known = head.strip(b" \t\r\n\0")
+        problem = "it is no session of a known format" if known else "it is empty"
+        return Listed(path=path, format=None, modified=status.st_mtime, size=size, problem=problem)
+    session_id, started = _named_in(lines[0])
     return Listed(
         path=path,
         format=form,
-        id=meta.get("id") if isinstance(meta.get("id"), str) else None,
-        started=parse_time_leniently(meta.get("timestamp"))[0],
-        modified=modified,
+        id=session_id,
+        started=started,
+        modified=status.st_mtime,
         size=size,
-        text=_first_user_text(first),
-        problem=_problem_of(tail),
+        text=_first_user_text(lines),
+        problem="" if tail[-1:] == b"\n" else _unfinished(tail),
     )
 
 
-def _values(head: bytes) -> Iterator[dict[str, Json]]:
-    for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
+def _named_in(line: bytes) -> tuple[str | None, datetime | None]:
+    """The session id and the time that a file's first line gives, as far as it was read."""
+    try:
+        header = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        header = first_members(line)
+    if type(header) is not dict:
+        return None, None
+    payload = header.get("payload")
+    meta = payload if type(payload) is dict else header
+    name, time = meta.get("id"), meta.get("timestamp")
+    return name if type(name) is str else None, parse_time_leniently(time)[0]
+
+
+def _first_user_text(lines: list[bytes]) -> str:
+    for line in lines:
+        if b'"user"' not in line:
+            continue
         try:
             value = orjson.loads(line)
         except orjson.JSONDecodeError:
             continue
         if type(value) is dict:
-            yield value
-
-
-def _first_user_text(values: Iterator[dict[str, Json]]) -> str:
-    for value in values:
-        item = value.get("message") or value.get("payload") or value
-        if isinstance(item, dict) and items.role(item) == "user" and (text := items.text(item).strip()):
-            return " ".join(text[:400].split())[:120]
+            item = value.get("message") or value.get("payload") or value
+            if type(item) is dict and items.role(item) == "user" and (text := items.text(item)):
+                return " ".join(text[:400].split())[:120]
     return ""
 
 
-def _problem_of(tail: bytes) -> str:
+def _unfinished(tail: bytes) -> str:
     if tail.endswith(b"\0"):
         return "it ends in zeros, as power loss leaves it"
-    if not tail.endswith(b"\n"):
-        return "its last line is not finished"
-    return ""
+    return "its last line is not finished"

@@ -26,6 +26,7 @@ __all__ = [
     "SourceLines",
     "SourceRecord",
     "entry_id",
+    "first_members",
     "is_doubtful",
     "sniff",
 ]
@@ -296,6 +297,11 @@ def sniff(first: bytes) -> SourceFormat | None:
         elif (found := _format_of(record)) is not None:
             return found
     return "transcript-log" if shared_header else None
+
+
+def first_members(line: bytes) -> dict[str, Any]:
+    """The members of the object that a line, perhaps cut, begins with; the last one may be None."""
+    return _members(line.decode("utf-8", "replace").strip(" \t\r\n\0")) or {}
 
 
 def _format_of(record: Mapping[str, Any]) -> SourceFormat | None:
