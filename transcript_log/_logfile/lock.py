@@ -12,6 +12,7 @@ import os
 import socket
 import stat
 import threading
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
@@ -29,6 +30,12 @@ __all__ = ["WriterLock"]
 
 _POLL: Final = 0.001
 """How often a taken lock is tried again, in seconds."""
+
+_SHARED: Final = 1.0
+"""How long after having to wait for the lock a writer takes others into account, in seconds."""
+
+_TURN: Final = 0.005
+"""How long a writer may take the lock back at once while others want it, in seconds."""
 
 _RECORD: Final = 256
 """How long the record of the holder is, in bytes; it is written over in place."""
@@ -63,6 +70,8 @@ class WriterLock:
         self._file: BaseFileLock | None = None
         self._record_fd = -1
         self._leased = False
+        self._shared_until = 0.0
+        self._turn = 0.0
 
     @property
     def is_leased(self) -> bool:
@@ -84,6 +93,7 @@ class WriterLock:
                 yield
                 return
             self._refuse_beside_a_lease()
+            self._let_others_in()
             self._acquire(self._wait)
             try:
                 yield
@@ -115,6 +125,17 @@ class WriterLock:
                     _leases.pop(self._path, None)
                     self._release()
 
+    def _let_others_in(self) -> None:
+        """Pause where others want the lock too and this writer has had it for a while.
+
+        They try it again once a millisecond. Who takes it back at once, each time, would keep
+        it from them for long.
+        """
+        now = time.monotonic()
+        if now < self._shared_until and now - self._turn > _TURN:
+            time.sleep(1.5 * _POLL)
+            self._turn = time.monotonic()
+
     def _refuse_beside_a_lease(self) -> None:
         held = _leases.get(self._path)
         if held is not None:
@@ -130,9 +151,14 @@ class WriterLock:
             self._file = FileLock(self._lock_path, mode=0o600, thread_local=False, fallback_to_soft=False)
         with telling(self._lock_path, "lock the log"):
             try:
-                self._file.acquire(timeout=wait, poll_interval=_POLL)
+                self._file.acquire(timeout=0)
             except Timeout:
-                raise self._busy() from None
+                try:
+                    self._file.acquire(timeout=wait, poll_interval=_POLL)
+                except Timeout:
+                    raise self._busy() from None
+                self._turn = time.monotonic()
+                self._shared_until = self._turn + _SHARED
         self._say_who()
 
     def _refuse_special_file(self) -> None:
