@@ -90,13 +90,20 @@ class JsonlStore:
         self._wait = wait
         durable = durability == "fsync"
         self._log: AppendFile[Entry] = AppendFile(
-            self.path, decode_entry, durable=durable, create=create, begin=self._begin, seen=self._see
+            self.path,
+            decode_entry,
+            durable=durable,
+            create=create,
+            fresh=self._header_line,
+            begin=self._begin,
+            seen=self._see,
         )
         self._sidecar: AppendFile[Detail | None] = AppendFile(
             self.details_path,
             decode_detail,
             durable=durable,
             create=True,
+            fresh=bytes,
             begin=lambda _: Beginning(0),
             seen=lambda _: None,
         )
@@ -309,13 +316,15 @@ class JsonlStore:
         scan = scan_log(self.path, self.details_path)
         return {} if scan is None else {entry.id: entry for entry in scan.entries if entry.id in ids}
 
+    def _header_line(self) -> bytes:
+        return line_of(encode_header(self._header or new_header()), checksum=self.checksum)
+
     def _begin(self, fd: int) -> Beginning:
         """How the log begins, if it is one that this store may write to."""
         head = _reading.read_head(self.path, fd)
         end_first = b"" if head.ended else b"\n"
         if head.header is None:
-            header = encode_header(self._header or new_header())
-            return Beginning(head.offset, end_first + line_of(header, checksum=self.checksum))
+            return Beginning(head.offset, end_first + self._header_line())
         if head.header.harness is None and _reading.is_pi(fd, head.offset):
             raise HeaderError(
                 self.path,

@@ -10,7 +10,17 @@ from collections.abc import Iterator
 
 from ..errors import StorageError
 
-__all__ = ["closing", "make_folder", "open_to_append", "open_to_read", "sync_folder", "telling", "tighten"]
+__all__ = [
+    "closing",
+    "make_folder",
+    "make_to_append",
+    "open_to_append",
+    "open_to_read",
+    "sync_folder",
+    "telling",
+    "tighten",
+    "write_all",
+]
 
 _COMMON = os.O_CLOEXEC | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_NONBLOCK", 0)
 
@@ -71,6 +81,53 @@ def open_to_append(path: str, *, create: bool = True) -> tuple[int, bool]:
         _only_regular(fd, path, "write")
         tighten(fd)
     return fd, new
+
+
+def make_to_append(path: str, beginning: bytes) -> int:
+    """A descriptor of a new file that appends; the file has its beginning, on disk, from the first.
+
+    It is written under another name and then given its own, so that no crash leaves a file
+    of this name that begins otherwise.
+
+    Raises:
+        StorageError: The system refused; there is no new file.
+    """
+    draft = path + ".new"
+    with telling(path, "make the log"):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(draft)  # left by a crash
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | _COMMON
+        fd = os.open(draft, flags, 0o600)
+        try:
+            tighten(fd)
+            write_all(fd, beginning)
+            os.fdatasync(fd)
+            os.link(draft, path, follow_symlinks=False)  # unlike a rename, this never replaces a file
+        except BaseException:
+            closing(fd)
+            raise
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(draft)
+        try:
+            sync_folder(path)
+        except BaseException:
+            closing(fd)
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+            raise
+    return fd
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Write all of ``data``, however little the system takes at a time."""
+    done = os.write(fd, data)
+    if done == len(data):
+        return
+    rest = memoryview(data)[done:]
+    while rest:
+        done = os.write(fd, rest)
+        rest = rest[done:]
 
 
 def tighten(fd: int) -> None:

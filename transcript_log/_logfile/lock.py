@@ -55,8 +55,9 @@ class WriterLock:
         wait: How long a lock for one batch waits for another writer, in seconds.
     """
 
+    _record_fd = -1
+
     def __init__(self, path: str, lock_path: str, wait: float) -> None:
-        self._record_fd = -1
         self._path = path
         self._lock_path = lock_path
         self._wait = wait

@@ -15,7 +15,15 @@ from typing import Generic, TypeVar
 
 from .._times import format_time
 from ..errors import StorageError
-from .files import closing, make_folder, open_to_append, sync_folder, telling
+from .files import (
+    closing,
+    make_folder,
+    make_to_append,
+    open_to_append,
+    sync_folder,
+    telling,
+    write_all,
+)
 from .reader import BatchReader, Decode, Fault, whole_end_before
 
 __all__ = ["AppendFile", "Beginning"]
@@ -44,6 +52,8 @@ class AppendFile(Generic[T]):
         last: The last value of the last whole batch; None if there is none.
     """
 
+    _fd = -1
+
     def __init__(
         self,
         path: str,
@@ -51,6 +61,7 @@ class AppendFile(Generic[T]):
         *,
         durable: bool,
         create: bool,
+        fresh: Callable[[], bytes],
         begin: Callable[[int], Beginning],
         seen: Callable[[T], None],
     ) -> None:
@@ -61,15 +72,16 @@ class AppendFile(Generic[T]):
             decode: Reads one line.
             durable: Whether a batch is on disk before it is acknowledged.
             create: Whether the file is made if it is not there.
-            begin: Looks at the beginning of an opened file.
+            fresh: Gives what a new file begins with.
+            begin: Looks at the beginning of a file that is there.
             seen: Is told every value that others added, and the last ones there were.
         """
-        self._fd = -1
         self.path = path
         self.last: T | None = None
         self._decode = decode
         self._durable = durable
         self._create = create
+        self._fresh = fresh
         self._begin = begin
         self._seen = seen
         self._poison = ""
@@ -123,10 +135,21 @@ class AppendFile(Generic[T]):
             raise
 
     def _open(self) -> None:
-        make_folder(self.path)
         self._fd, self._new = open_to_append(self.path, create=self._create)
         status = os.fstat(self._fd)
         self._key = (status.st_dev, status.st_ino)
+
+    def _make(self) -> None:
+        """Make the file, for the first batch."""
+        make_folder(self.path)
+        beginning = self._fresh() if self._create else b""
+        if beginning:
+            self._fd, self._new = make_to_append(self.path, beginning), True
+            status = os.fstat(self._fd)
+            self._key = (status.st_dev, status.st_ino)
+        else:
+            self._open()
+        self._end = len(beginning)
 
     def _find_end(self) -> None:
         fd = self._fd
@@ -148,7 +171,7 @@ class AppendFile(Generic[T]):
         if reader.torn is not None:
             self._move_aside(reader.torn.offset, reader.torn.size)
         if not reader.ended:
-            _write_all(fd, b"\n")
+            write_all(fd, b"\n")
             self._sync()
         self._end = os.fstat(fd).st_size
 
@@ -160,12 +183,12 @@ class AppendFile(Generic[T]):
         with telling(aside, "keep what a crash left behind"):
             fd, new = open_to_append(aside)
             try:
-                _write_all(fd, note.encode("utf-8", "backslashreplace"))
+                write_all(fd, note.encode("utf-8", "backslashreplace"))
                 at = offset
                 while block := os.pread(self._fd, min(1 << 20, offset + size - at), at):
-                    _write_all(fd, block)
+                    write_all(fd, block)
                     at += len(block)
-                _write_all(fd, b"\n")
+                write_all(fd, b"\n")
                 os.fdatasync(fd)
             finally:
                 closing(fd)
@@ -190,9 +213,7 @@ class AppendFile(Generic[T]):
         """
         with telling(self.path, "write", "nothing was added; mend the cause and append again"):
             if self._fd < 0:
-                self._open()
-                self._missing = self._begin(self._fd)
-                self._end = self._missing.offset
+                self._make()
             beginning = self._missing
             if beginning.missing and (left := os.fstat(self._fd).st_size - beginning.offset) > 0:
                 self._move_aside(beginning.offset, left)
@@ -200,11 +221,9 @@ class AppendFile(Generic[T]):
             try:
                 if beginning.missing:
                     # On disk before any batch is, in every mode: without it nothing can be read.
-                    _write_all(self._fd, beginning.missing)
+                    write_all(self._fd, beginning.missing)
                     os.fdatasync(self._fd)
-                    if self._new:
-                        sync_folder(self.path)
-                _write_all(self._fd, batch)
+                write_all(self._fd, batch)
                 self._sync()
                 if self._new and self._durable:
                     sync_folder(self.path)
@@ -254,16 +273,6 @@ class AppendFile(Generic[T]):
             closing(self._fd)
             self._fd = -1
         self._forget()
-
-
-def _write_all(fd: int, data: bytes) -> None:
-    done = os.write(fd, data)
-    if done == len(data):
-        return
-    rest = memoryview(data)[done:]
-    while rest:
-        done = os.write(fd, rest)
-        rest = rest[done:]
 
 
 def _pass_over(_: Fault) -> Iterable[T]:
