@@ -11,7 +11,10 @@ import re
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Final
 
-__all__ = ["format_time", "parse_time", "parse_time_leniently"]
+__all__ = ["ZERO_TIME", "format_time", "parse_time", "parse_time_leniently"]
+
+ZERO_TIME: Final = "0001-01-01T00:00:00Z"
+"""How a time that is not known is spelled where there has to be one."""
 
 _ZERO: Final = datetime(1, 1, 1, tzinfo=UTC)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -80,9 +83,9 @@ def parse_time_leniently(value: object) -> tuple[datetime | None, str | None]:
         return None, "the time is unknown"
     if type(value) is int:
         try:
-            return _EPOCH + timedelta(
-                milliseconds=value
-            ), "the time is a number, read as milliseconds since 1970"
+            instant = _EPOCH + timedelta(milliseconds=value)
+            told = "the time is a number, read as milliseconds since 1970"
+            return (None if instant == _ZERO else instant), told
         except OverflowError:
             return None, f"the time {value} is outside years 1 to 9999, and taken as unknown"
     if type(value) is not str:
@@ -107,23 +110,20 @@ def format_time(time: datetime) -> str:
     Raises:
         ValueError: The time is naive.
     """
-    if time.tzinfo is None:
+    if time.utcoffset() is None:
         raise ValueError("the time is naive; give it a time zone, as in datetime.now(timezone.utc)")
+    zone = "Z"
     if time.tzinfo is not UTC:
         try:
             time = time.astimezone(UTC)
-        except OverflowError:
-            # Only at the two ends of the calendar; the offset is whole minutes there too.
-            return time.replace(tzinfo=None).isoformat() + _offset(time)
-    text = time.isoformat()[:-6]
-    return (text.rstrip("0") if time.microsecond else text) + "Z"
-
-
-def _offset(time: datetime) -> str:
-    offset = time.utcoffset() or timedelta()
-    minutes = int(offset.total_seconds()) // 60
-    sign = "-" if minutes < 0 else "+"
-    return f"{sign}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}"
+        except OverflowError:  # only at the two ends of the calendar
+            offset = time.utcoffset() or timedelta()
+            minutes, rest = divmod(offset, timedelta(minutes=1))
+            time = time.replace(tzinfo=None) - rest
+            sign = "-" if minutes < 0 else "+"
+            zone = f"{sign}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}"
+    text = time.replace(tzinfo=None).isoformat()
+    return (text.rstrip("0") if time.microsecond else text) + zone
 
 
 def _short(text: str) -> str:

@@ -168,7 +168,8 @@ class RecordedCost:
 class RecordedUsage:
     """The tokens of one model response, in disjoint buckets, as they stand on disk.
 
-    ``input`` are the tokens neither read from nor written to a cache. Zeros mean unknown.
+    ``input`` are the tokens neither read from nor written to a cache. Zeros mean unknown;
+    ``input_unknown`` says so of the input alone.
     """
 
     input: int = 0
@@ -177,6 +178,7 @@ class RecordedUsage:
     cache_write: int = 0
     total_tokens: int = 0
     cost: RecordedCost = RecordedCost()
+    input_unknown: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

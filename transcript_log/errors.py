@@ -173,6 +173,8 @@ class StorageError(TranscriptError, OSError):
 
     def __init__(self, path: str, doing: str, reason: str, code: int | None = None, advice: str = "") -> None:
         super().__init__(path, doing, reason, code, advice)
+        # OSError would keep the first two of them only.
+        self.args = (path, doing, reason, code, advice)
         self.path = path
         self.doing = doing
         self.reason = reason
@@ -180,6 +182,9 @@ class StorageError(TranscriptError, OSError):
         self.errno = code
         self.strerror = reason
         self.filename = path
+
+    def __reduce__(self) -> tuple[type[StorageError], tuple[object, ...]]:
+        return type(self), self.args
 
     @classmethod
     def of(cls, path: str, doing: str, error: OSError, advice: str = "") -> StorageError:

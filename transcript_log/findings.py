@@ -52,7 +52,7 @@ class Finding:
         names = [
             f"{kind} {value}"
             for kind, value in (("entry", self.entry), ("call", self.call))
-            if value is not None and value not in self.message
+            if value is not None and repr(value) not in self.message
         ]
         head = ": ".join(part for part in (place, self.severity, ", ".join(names)) if part)
         tail = f"; {self.advice}" if self.advice else ""

@@ -289,6 +289,7 @@ def _usage_in(value: dict[str, Json], where: str) -> RecordedUsage:
         cache_read=_int_in(value, "cacheRead", where),
         cache_write=_int_in(value, "cacheWrite", where),
         total_tokens=_int_in(value, "totalTokens", where),
+        input_unknown=_get(value, "inputUnknown", bool, where) or False,
         cost=RecordedCost(
             input=_number_in(cost, "input", priced),
             output=_number_in(cost, "output", priced),

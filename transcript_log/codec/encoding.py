@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import assert_never
 
 from .. import _json
-from .._times import format_time
+from .._times import ZERO_TIME, format_time
 from ..entries import (
     FORMAT_VERSION,
     Compaction,
@@ -58,8 +58,9 @@ def encode_entry(entry: Entry) -> bytes:
             if type(kind) is not str or not kind or kind in PAYLOADS or kind == "session":
                 raise EntryError("$.type", f"{kind!r} is no type of an opaque entry")
             for key, value in data.items():
-                if key not in ("id", "timestamp", "type", "crc"):
-                    line[key] = value
+                if key in ("id", "timestamp", "type", "crc"):
+                    raise EntryError("$", f"the key {key!r} is not the data's of an opaque entry to give")
+                line[key] = value
         case _:
             assert_never(entry)
     return _json.encode(line)
@@ -149,7 +150,7 @@ def _compaction_out(compaction: Compaction) -> dict[str, Json]:
     out["usage"] = _usage_out(compaction.usage, f"{where}.usage")
     time = compaction.response_timestamp
     out["responseTimestamp"] = (
-        "0001-01-01T00:00:00Z" if time is None else _time_out(time, f"{where}.responseTimestamp", "")
+        ZERO_TIME if time is None else _time_out(time, f"{where}.responseTimestamp", "")
     )
     if compaction.replacement:
         for index, item in enumerate(compaction.replacement):
@@ -180,21 +181,29 @@ def _run_out(run: Run) -> dict[str, Json]:
 
 
 def _usage_out(usage: RecordedUsage, where: str) -> dict[str, Json]:
-    cost = usage.cost
-    return {
-        "input": _int_out(usage.input, f"{where}.input"),
+    cost, priced = usage.cost, f"{where}.cost"
+    out: dict[str, Json] = {"input": _int_out(usage.input, f"{where}.input")}
+    if usage.input_unknown:
+        out["inputUnknown"] = True
+    return out | {
         "output": _int_out(usage.output, f"{where}.output"),
         "cacheRead": _int_out(usage.cache_read, f"{where}.cacheRead"),
         "cacheWrite": _int_out(usage.cache_write, f"{where}.cacheWrite"),
         "totalTokens": _int_out(usage.total_tokens, f"{where}.totalTokens"),
         "cost": {
-            "input": cost.input,
-            "output": cost.output,
-            "cacheRead": cost.cache_read,
-            "cacheWrite": cost.cache_write,
-            "total": cost.total,
+            "input": _number_out(cost.input, f"{priced}.input"),
+            "output": _number_out(cost.output, f"{priced}.output"),
+            "cacheRead": _number_out(cost.cache_read, f"{priced}.cacheRead"),
+            "cacheWrite": _number_out(cost.cache_write, f"{priced}.cacheWrite"),
+            "total": _number_out(cost.total, f"{priced}.total"),
         },
     }
+
+
+def _number_out(value: object, where: str) -> float:
+    if type(value) is not int and type(value) is not float:
+        raise EntryError(where, f"a number is wanted, not {type(value).__name__}", "json")
+    return value
 
 
 def _text_out(value: object, where: str) -> str:
@@ -215,9 +224,12 @@ def _time_out(time: object, where: str, missing: str) -> str:
     if not isinstance(time, datetime):
         raise EntryError(where, f"a time is a datetime, not {type(time).__name__}", "json")
     try:
-        return format_time(time)
+        text = format_time(time)
     except ValueError as error:
         raise EntryError(where, str(error), "json") from None
+    if text == ZERO_TIME:
+        raise EntryError(where, "the first instant of year 1 would be read as an unknown time")
+    return text
 
 
 def encode_header(header: Header) -> bytes:
@@ -254,6 +266,8 @@ def encode_detail(detail: Detail) -> bytes:
         EntryError: The record holds what JSON would not give back.
     """
     line: dict[str, Json] = {"id": _text_out(detail.id, "$.id")}
+    if not detail.id:
+        raise EntryError("$.id", "a sidecar record without an id counts for nothing")
     if detail.entry is not None:
         line["entry"] = _text_out(detail.entry, "$.entry")
     line["payload"] = detail.payload

@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Final, Literal, NoReturn
 
-from transcript_log import _json
-from transcript_log.entries import Detail, Entry, Header, Json
-from transcript_log.errors import EntryError
-from transcript_log.findings import Finding
+from .. import _json
+from ..entries import Detail, Entry, Header, Json
+from ..errors import EntryError
+from ..findings import Finding
+from ..store import Place
 
 __all__ = [
     "Imported",
@@ -40,6 +41,7 @@ class Imported:
         header: For a log of its own; ``harness`` is this package's, ``extra`` says the source.
         entries: In the order of the source. Their times are the source's, None where it has
             none; nothing private in them has a family.
+        places: Where the record of each entry stands in the source: its line, and the offset of that.
         details: For the sidecar.
         findings: What was wrong in the source, or was not taken over, by line.
         counts: Numbers that only the source can tell: ``records``, ``broken_lines``,
@@ -49,6 +51,7 @@ class Imported:
 
     header: Header
     entries: tuple[Entry, ...]
+    places: tuple[Place, ...]
     details: tuple[Detail, ...]
     findings: tuple[Finding, ...]
     counts: Mapping[str, int]

@@ -177,6 +177,7 @@ class _Rollout:
         self._taken = 0
         self._seen: dict[tuple[str, str], _Seen] = {}  # by rule, and by what it is about
         self._made = (0, 0)  # a source line, and how many entries were made from it
+        self._places: dict[str, tuple[int, int]] = {}
         self._messages: list[int] = []  # indices of the message entries
         self._users: list[Item] = []  # what a compaction without a replacement carries over
         self._calls: dict[str, list[int]] = {}  # indices of the entries that call by this id
@@ -506,6 +507,7 @@ class _Rollout:
         return Imported(
             header=self._header or Header(harness=HARNESS, extra={"importedFrom": {"format": "codex"}}),
             entries=tuple(self._entries),
+            places=tuple(self._places[entry.id] for entry in self._entries),
             details=tuple(self._resolved()),
             findings=tuple(findings),
             counts={
@@ -564,7 +566,9 @@ class _Rollout:
         made = made + 1 if line == record.line else 0
         self._made = (record.line, made)
         session = self._header.id if self._header is not None else None
-        return entry_id(session or "", record.line, made)
+        made_id = entry_id(session or "", record.line, made)
+        self._places[made_id] = (record.line, record.offset)
+        return made_id
 
     def _time(self, record: SourceRecord, value: Json) -> datetime | None:
         if value is None:
