@@ -115,7 +115,7 @@ def _head_of(path: str, text: bytes, offset: int, line: int, size: int, ended: b
         begun = text.strip(SPACE).rstrip(b"\0")
         if not ended and (begun.startswith(_HEADER_TEXT) or _HEADER_TEXT.startswith(begun)):
             return Head(None, offset, line)
-        if error.where == "$.version":
+        if error.where == "$.version" and error.kind != "json":
             raise VersionError(path, line, offset, error.reason, FORMAT_VERSION, _NEWER) from error
         kind = "header-type" if error.where == "$.type" and error.kind != "json" else "header-json"
         reason = f"this is no session log: {error}"

@@ -6,6 +6,7 @@ A finding is made once, where the fault is seen, and shown everywhere: ``scan``,
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -52,8 +53,13 @@ class Finding:
         names = [
             f"{kind} {value}"
             for kind, value in (("entry", self.entry), ("call", self.call))
-            if value is not None and repr(value) not in self.message
+            if value is not None and not _names(self.message, value)
         ]
         head = ": ".join(part for part in (place, self.severity, ", ".join(names)) if part)
         tail = f"; {self.advice}" if self.advice else ""
         return f"{head}: {self.message}{tail}"
+
+
+def _names(message: str, name: str) -> bool:
+    """Whether a message gives a name as a word of its own."""
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", message) is not None
