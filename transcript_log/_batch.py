@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ._logfile.seal import LINE_LIMIT, line_of
 from .codec import encode_detail, encode_entry
@@ -15,8 +15,7 @@ __all__ = ["Batch", "encode_batch", "joined", "left_to_write"]
 _SEAL_SIZE = len(line_of(b"{}")) + 1
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(NamedTuple):
     """A batch that is valid: entries with their JSON objects, and those of its details."""
 
     entries: tuple[tuple[Entry, bytes], ...]
@@ -32,6 +31,8 @@ def encode_batch(entries: Sequence[Entry], details: Sequence[Detail], path: str)
         EntryError: A value cannot be stored.
         IdError: Two entries of the batch share an id.
     """
+    if len(entries) == 1 and not details:
+        return Batch(((entries[0], _fitting(encode_entry(entries[0]))),), ())
     bodies: dict[str, tuple[Entry, bytes]] = {}
     for entry in entries:
         body = _fitting(encode_entry(entry))

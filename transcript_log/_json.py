@@ -17,7 +17,7 @@ import orjson
 
 from .errors import EntryError
 
-__all__ = ["MAX_NESTING", "decode", "decode_all", "decode_exact", "encode", "has_long_digits"]
+__all__ = ["MAX_NESTING", "decode", "decode_all", "decode_exact", "encode", "has_long_digits", "is_exact"]
 
 MAX_NESTING: Final = 200
 """How deep a value that is written may nest lists and objects."""
@@ -36,42 +36,44 @@ def encode(value: Any, where: str = "$") -> bytes:
     Raises:
         EntryError: The value cannot be given back as it is; ``where`` is its path.
     """
-    kind = type(value)
-    if (kind is dict or kind is list) and not _is_plain(value, MAX_NESTING):
-        _refuse(value, where, MAX_NESTING)
-    elif kind is not dict and kind is not list:
-        _check_scalar(value, where)
     try:
-        return orjson.dumps(value)
+        text = orjson.dumps(value)
     except TypeError:
+        _refuse(value, where, MAX_NESTING)
         # A lone surrogate has no UTF-8. Two that would read as one character are refused.
         _refuse_surrogate_pairs(value, where)
         return json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode("ascii")
+    # orjson also writes what would not come back as it was, such as a subclass or a time.
+    if not _is_plain(value):
+        _refuse(value, where, MAX_NESTING)
+    return text
 
 
-def _is_plain(value: Any, depth: int) -> bool:
-    """Whether a list or object holds only what JSON gives back. The hot path of a write."""
-    if depth == 0:
-        return False
-    for item in value.values() if type(value) is dict else value:
-        kind = type(item)
-        if kind is str or item is None or kind is bool:
-            continue
-        if kind is dict or kind is list:
-            if item and not _is_plain(item, depth - 1):
-                return False
-            if depth == 1:
-                return False
-        elif kind is int:
-            if not _MIN_INT <= item <= _MAX_INT:
-                return False
-        elif kind is not float or not -inf < item < inf:
-            return False
-    if type(value) is dict:
-        for key in value:
-            if type(key) is not str:
-                return False
-    return True
+def _is_plain(value: Any) -> bool:
+    """Whether a value that orjson could write, hence a finite one, comes back as it is."""
+    level: list[Any] = [[value]]
+    for _ in range(MAX_NESTING + 1):  # one more: the value stands in a list here
+        nested: list[Any] = []
+        for outer in level:
+            if type(outer) is dict:
+                for key in outer:
+                    if type(key) is not str:
+                        return False
+            for item in outer.values() if type(outer) is dict else outer:
+                kind = type(item)
+                if kind is str or item is None or kind is bool:
+                    continue
+                if kind is dict or kind is list:
+                    nested.append(item)
+                elif kind is int:
+                    if not _MIN_INT <= item <= _MAX_INT:
+                        return False
+                elif kind is not float or not -inf < item < inf:
+                    return False
+        if not nested:
+            return True
+        level = nested
+    return False
 
 
 def _refuse(value: Any, where: str, depth: int) -> None:
@@ -148,19 +150,43 @@ def decode(text: bytes) -> Any:
     Raises:
         ValueError: ``text`` is not one JSON value, or nests too deep.
     """
-    if has_long_digits(text) and _LONG_DIGITS.search(text):
-        return decode_exact(text)
     try:
-        return orjson.loads(text)
+        value = orjson.loads(text)
     except orjson.JSONDecodeError:
         if _ONLY_EXACT.search(text):
             return decode_exact(text)
         raise
+    return value if is_exact(value) else decode_exact(text)
 
 
+def is_exact(value: Any) -> bool:
+    """Whether a value that orjson read is what stood there: integers past 64 bits become floats.
+
+    The value is walked over and not its text: in the text most runs of digits are part of a
+    string, and a search for them costs more than the parsing.
+    """
+    if type(value) is float:
+        return -_ROUNDED < value < _ROUNDED
+    if type(value) is not dict and type(value) is not list:
+        return True
+    nested = [value]
+    for outer in nested:
+        for item in outer.values() if type(outer) is dict else outer:
+            kind = type(item)
+            if kind is str:
+                continue
+            if kind is dict or kind is list:
+                nested.append(item)
+            elif kind is float and not -_ROUNDED < item < _ROUNDED:
+                return False
+    return True
+
+
+_ROUNDED: Final = 2.0**63
 # What orjson refuses and JSON allows: the escape of a surrogate, a number beyond a float.
-_ONLY_EXACT: Final = re.compile(rb"\\u[dD][89a-fA-F]|[eE][+-]?[0-9]{3}")
-_LONG_DIGITS: Final = re.compile(rb"[0-9]{19}")
+_ONLY_EXACT: Final = re.compile(rb"\\u[dD][89a-fA-F]|[eE][+-]?[0-9]{3}|[0-9]{300}")
+
+
 _DIGITS: Final = bytes(0x30 if 0x30 <= byte <= 0x39 else 0x20 for byte in range(256))
 
 

@@ -188,7 +188,7 @@ def load_entries(path: str) -> list[Entry]:
         if fd is None or (reader := _strict_reader(path, fd)) is None:
             return []
         with collector_paused():
-            entries = list(reader)
+            entries = reader.all()
             ids = {entry.id for entry in entries}
         if len(ids) != len(entries):
             _raise_repeated(path, fd, None)

@@ -7,7 +7,6 @@ specification of the file, ``docs/reliability.md`` of the promises.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -219,7 +218,8 @@ class JsonlStore:
             StorageError: There is a log already; or the system refused.
             HeaderError: There is a file that is no log of ours.
         """
-        with self._writing():
+        self._check_fit()
+        with self._lock.batch():
             self._log.settle()
             if not self._log.is_made:
                 self._log.add(b"", None)
@@ -234,7 +234,8 @@ class JsonlStore:
         batch = encode_batch(entries, details, self.path)
         if not batch.entries and not batch.details:
             return self._check_head(self._last_id(), after)
-        with self._writing():
+        self._check_fit()
+        with self._lock.batch():
             self._log.settle()
             head = "" if self._log.last is None else self._log.last.id
             left = left_to_write(batch, self._known, self._stored, self.path)
@@ -256,13 +257,6 @@ class JsonlStore:
                 for entry, _ in left:
                     self._known.add(entry.id)
             return head
-
-    @contextlib.contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Hold the lock for a batch."""
-        self._check_fit()
-        with self._lock.batch():
-            yield
 
     def _check_fit(self) -> None:
         """Leave nothing, not even a lock file, beside a file that is no log of ours."""

@@ -14,6 +14,7 @@ import stat
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -46,6 +47,21 @@ _leases: dict[str, tuple[object, str]] = {}
 os.register_at_fork(after_in_child=_leases.clear)
 
 
+class _ForOneBatch:
+    """Holds a lock for one batch. A generator would take as long as the write it guards."""
+
+    __slots__ = ("_lock",)
+
+    def __init__(self, lock: WriterLock) -> None:
+        self._lock = lock
+
+    def __enter__(self) -> None:
+        self._lock.begin_batch()
+
+    def __exit__(self, *exc: object) -> None:
+        self._lock.end_batch()
+
+
 class WriterLock:
     """The right to write to one log. Shared by the threads of one store.
 
@@ -61,6 +77,7 @@ class WriterLock:
         self._path = path
         self._lock_path = lock_path
         self._wait = wait
+        self._batch = _ForOneBatch(self)
         self._reset()
 
     def _reset(self) -> None:
@@ -79,27 +96,14 @@ class WriterLock:
         """Whether this object holds a lease, in this process."""
         return self._leased and self._pid == os.getpid()
 
-    @contextlib.contextmanager
-    def batch(self) -> Iterator[None]:
+    def batch(self) -> AbstractContextManager[None]:
         """Hold the lock for one batch.
 
         Raises:
             LogBusyError: Another writer has it, for longer than ``wait``; or another store
                 of this process holds a lease.
         """
-        if self._pid != os.getpid():  # a child after fork: nothing of the parent's is held here
-            self._reset()
-        with self._thread:
-            if self._leased:
-                yield
-                return
-            self._refuse_beside_a_lease()
-            self._let_others_in()
-            self._acquire(self._wait)
-            try:
-                yield
-            finally:
-                self._release()
+        return self._batch
 
     @contextlib.contextmanager
     def lease(self, wait: float) -> Iterator[None]:
@@ -125,6 +129,29 @@ class WriterLock:
                     self._leased = False
                     _leases.pop(self._path, None)
                     self._release()
+
+    def begin_batch(self) -> None:
+        """Take the lock for one batch; see :meth:`batch`."""
+        if self._pid != os.getpid():  # a child after fork: nothing of the parent's is held here
+            self._reset()
+        self._thread.acquire()
+        if self._leased:
+            return
+        try:
+            self._refuse_beside_a_lease()
+            self._let_others_in()
+            self._acquire(self._wait)
+        except BaseException:
+            self._thread.release()
+            raise
+
+    def end_batch(self) -> None:
+        """Let go of what :meth:`begin_batch` took."""
+        try:
+            if not self._leased:
+                self._release()
+        finally:
+            self._thread.release()
 
     def _let_others_in(self) -> None:
         """Pause where others want the lock too and this writer has had it for a while.

@@ -153,6 +153,46 @@ class BatchReader(Generic[T]):
         with telling(self._path, "read"):
             yield from self._batches()
 
+    def all(self) -> list[T]:
+        """All the values at once: the same as the list of them, in less time.
+
+        Lines that are as this package, or another writer, puts them are read in a short loop;
+        from the first one that is odd in any way on, reading goes on line by line.
+        """
+        decode = self._decode
+        values: list[T] = []
+        pending: list[T] = []
+        offset, number = self.offset, self.line
+        with telling(self._path, "read"):
+            try:
+                for raw in raw_lines(self._fd, offset):
+                    size = len(raw)
+                    if raw[-19:-11] == b',"crc":"':
+                        if raw[-11:] != b'%08x"}\n' % crc32(raw[:-19]) or size > LINE_LIMIT:
+                            break
+                        value = decode(raw, True)
+                        if raw[0] == 9:
+                            pending.append(value)
+                            offset += size
+                            number += 1
+                            continue
+                        if pending:
+                            values += pending
+                            pending = []
+                    elif pending or raw[-2:] != b"}\n" or raw[0] != 123 or size > LINE_LIMIT:
+                        break
+                    else:
+                        value = decode(raw, False)
+                    values.append(value)
+                    offset += size
+                    number += 1
+                    self.offset = offset
+                    self.line = number
+            except (EntryError, TooLongError):
+                pass
+            values.extend(self._batches())
+        return values
+
     def _batches(self) -> Iterator[T]:
         decode = self._decode
         end, end_line = self.offset, self.line

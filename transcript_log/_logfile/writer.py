@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from .._times import format_time
 from ..errors import StorageError
@@ -43,6 +43,10 @@ class Beginning:
 
     offset: int
     missing: bytes = b""
+
+
+_BEGUN: Final = Beginning(0)
+_NOTHING_ADDED: Final = "nothing was added; mend the cause and append again"
 
 
 class AppendFile(Generic[T]):
@@ -90,7 +94,7 @@ class AppendFile(Generic[T]):
 
     def _forget(self) -> None:
         self._end = -1
-        self._missing = Beginning(0)
+        self._missing = _BEGUN
         self._new = False
         self._undo: tuple[int, T | None] = (0, None)
 
@@ -163,7 +167,7 @@ class AppendFile(Generic[T]):
                 self._end = os.fstat(fd).st_size
                 return
             start = whole_end_before(fd, beginning.offset, self._decode)
-        self._missing = Beginning(0)
+        self._missing = _BEGUN
         reader: BatchReader[T] = BatchReader(self.path, fd, self._decode, _pass_over, offset=start)
         for value in reader:
             self.last = value
@@ -211,27 +215,34 @@ class AppendFile(Generic[T]):
             StorageError: The system refused. The file is as it was; if it could not be cut
                 back, this file takes no more and says so.
         """
-        with telling(self.path, "write", "nothing was added; mend the cause and append again"):
-            if self._fd < 0:
-                self._make()
-            beginning = self._missing
-            if beginning.missing and (left := os.fstat(self._fd).st_size - beginning.offset) > 0:
-                self._move_aside(beginning.offset, left)
-            start = beginning.offset if beginning.missing else self._end
-            try:
-                if beginning.missing:
-                    # On disk before any batch is, in every mode: without it nothing can be read.
-                    write_all(self._fd, beginning.missing)
-                    os.fdatasync(self._fd)
-                write_all(self._fd, batch)
-                self._sync()
-                if self._new and self._durable:
-                    sync_folder(self.path)
-            except BaseException:
-                self._roll_back(start)
-                raise
+        try:
+            self._add(batch, last)
+        except StorageError:
+            raise
+        except OSError as error:  # not by telling(): a batch is added in less time than that takes
+            raise StorageError.of(self.path, "write", error, _NOTHING_ADDED) from error
+
+    def _add(self, batch: bytes, last: T | None) -> None:
+        if self._fd < 0:
+            self._make()
+        beginning = self._missing
+        if beginning.missing and (left := os.fstat(self._fd).st_size - beginning.offset) > 0:
+            self._move_aside(beginning.offset, left)
+        start = beginning.offset if beginning.missing else self._end
+        try:
+            if beginning.missing:
+                # On disk before any batch is, in every mode: without it nothing can be read.
+                write_all(self._fd, beginning.missing)
+                os.fdatasync(self._fd)
+            write_all(self._fd, batch)
+            self._sync()
+            if self._new and self._durable:
+                sync_folder(self.path)
+        except BaseException:
+            self._roll_back(start)
+            raise
         self._undo = (start, self.last)
-        self._missing = Beginning(0)
+        self._missing = _BEGUN
         self._new = False
         self._end = start + len(beginning.missing) + len(batch)
         self.last = last
