@@ -1,43 +1,51 @@
-"""Append-only session logs for coding agents."""
+"""An append-only session log for coding agents, and the projections of it.
 
-from .codec import outcome_payload, read_outcome
-from .entries import (
-    FORMAT_VERSION,
-    Compaction,
-    CompactionEntry,
-    ContextAttachment,
-    ContextEntry,
-    Detail,
-    Entry,
-    Header,
-    Invocation,
-    Item,
-    MessageEntry,
-    OpaqueEntry,
-    Run,
-    RunEntry,
-    ToolOutcome,
-    new_compaction,
-    new_context,
-    new_header,
-    new_id,
-    new_message,
-    new_run,
-)
-from .errors import (
-    ConflictError,
-    CorruptLogError,
-    EntryError,
-    HeaderError,
-    IdError,
-    LogBusyError,
-    StorageError,
-    TranscriptError,
-    VersionError,
-)
-from .findings import Finding
-from .jsonl import JsonlStore, session_path
-from .store import Scan, Store
+Start with :class:`JsonlStore` and :func:`new_message`. The modules hold more: ``boundary``,
+``history``, ``check``, ``counts``, ``items``, ``importers``, ``memory`` and ``testing``.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from .codec import outcome_payload, read_outcome
+    from .entries import (
+        FORMAT_VERSION,
+        Compaction,
+        CompactionEntry,
+        ContextAttachment,
+        ContextEntry,
+        Detail,
+        Entry,
+        Header,
+        Invocation,
+        Item,
+        MessageEntry,
+        OpaqueEntry,
+        Run,
+        RunEntry,
+        ToolOutcome,
+        new_compaction,
+        new_context,
+        new_header,
+        new_id,
+        new_message,
+        new_run,
+    )
+    from .errors import (
+        ConflictError,
+        CorruptLogError,
+        EntryError,
+        HeaderError,
+        IdError,
+        LogBusyError,
+        StorageError,
+        TranscriptError,
+        VersionError,
+    )
+    from .findings import Finding
+    from .jsonl import JsonlStore, session_path
+    from .store import Scan, Store
 
 __all__ = [
     "FORMAT_VERSION",
@@ -78,3 +86,56 @@ __all__ = [
     "read_outcome",
     "session_path",
 ]
+
+_WHERE: Final = {
+    "FORMAT_VERSION": "entries",
+    "Compaction": "entries",
+    "CompactionEntry": "entries",
+    "ConflictError": "errors",
+    "ContextAttachment": "entries",
+    "ContextEntry": "entries",
+    "CorruptLogError": "errors",
+    "Detail": "entries",
+    "Entry": "entries",
+    "EntryError": "errors",
+    "Finding": "findings",
+    "Header": "entries",
+    "HeaderError": "errors",
+    "IdError": "errors",
+    "Invocation": "entries",
+    "Item": "entries",
+    "JsonlStore": "jsonl",
+    "LogBusyError": "errors",
+    "MessageEntry": "entries",
+    "OpaqueEntry": "entries",
+    "Run": "entries",
+    "RunEntry": "entries",
+    "Scan": "store",
+    "StorageError": "errors",
+    "Store": "store",
+    "ToolOutcome": "entries",
+    "TranscriptError": "errors",
+    "VersionError": "errors",
+    "new_compaction": "entries",
+    "new_context": "entries",
+    "new_header": "entries",
+    "new_id": "entries",
+    "new_message": "entries",
+    "new_run": "entries",
+    "outcome_payload": "codec",
+    "read_outcome": "codec",
+    "session_path": "jsonl",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first asked for: importing the package costs nothing else."""
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{_WHERE[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

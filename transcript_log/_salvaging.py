@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -362,8 +361,9 @@ def _keep_old(path: str) -> str:
 
 def _copy(path: str, backup: str) -> None:
     """For file systems without hard links."""
-    fd = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with open(path, "rb") as old, os.fdopen(fd, "wb") as new:
-        shutil.copyfileobj(old, new)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    with open(path, "rb") as old, os.fdopen(os.open(backup, flags, 0o600), "wb") as new:
+        while block := old.read(1 << 20):
+            new.write(block)
         new.flush()
         os.fsync(new.fileno())

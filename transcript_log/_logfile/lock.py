@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import socket
 import stat
 import threading
 import time
@@ -167,7 +166,7 @@ class WriterLock:
     def _refuse_beside_a_lease(self) -> None:
         held = _leases.get(self._path)
         if held is not None:
-            raise LogBusyError(self._path, os.getpid(), socket.gethostname(), held[1], "this process")
+            raise LogBusyError(self._path, os.getpid(), os.uname().nodename, held[1], "this process")
 
     def _acquire(self, wait: float) -> None:
         # Imported only now: filelock costs twice the import of all the rest.
@@ -218,7 +217,7 @@ class WriterLock:
             if self._record_fd < 0:
                 self._record_fd = os.open(self._lock_path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
             record = orjson.dumps(
-                {"pid": os.getpid(), "host": socket.gethostname(), "since": format_time(datetime.now(UTC))}
+                {"pid": os.getpid(), "host": os.uname().nodename, "since": format_time(datetime.now(UTC))}
             )
             os.pwrite(self._record_fd, record.ljust(_RECORD - 1) + b"\n", 0)
 
@@ -234,7 +233,7 @@ class WriterLock:
             return LogBusyError(self._path)
         if type(pid) is not int or type(host) is not str or type(since) is not str:
             return LogBusyError(self._path)
-        state = _state_of(pid) if host == socket.gethostname() else "unknown"
+        state = _state_of(pid) if host == os.uname().nodename else "unknown"
         return LogBusyError(self._path, pid, host, since, state)
 
     def __del__(self) -> None:
