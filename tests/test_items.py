@@ -441,3 +441,18 @@ def test_a_deep_output_is_still_shown() -> None:
     for _ in range(5_000):
         output = [output]
     assert items.output_text(output)
+
+
+@given(json_objects(), st.sampled_from(["user", "assistant", None]))
+def test_the_text_of_an_item_is_that_of_its_parts_whatever_way_it_is_read(
+    given_item: dict[str, Any], speaker: str | None
+) -> None:
+    item = given_item if speaker is None else {**given_item, "role": speaker}
+    for content in (
+        item.get("content"),
+        "said",
+        ["said", {"type": "text", "text": "more"}, {"type": "image"}],
+    ):
+        whole = {**item, "content": content}
+        told = [part.text for part in items.parts(whole) if isinstance(part, items.TextPart)]
+        assert items.text(whole) == "\n".join(told)

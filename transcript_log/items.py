@@ -446,6 +446,13 @@ def reasoning(item: _Item) -> tuple[ReasoningPart, ...]:
 
 def text(item: _Item) -> str:
     """The text for people: all text parts, joined by one newline. A tool output has none."""
+    if item.get("role") == "user" and item.get("type") in (None, "message") and "refusal" not in item:
+        # Nothing but its content can hold text: a listing asks this of thousands of files.
+        content = item.get("content")
+        if type(content) is str:
+            return content
+        said = (_block(block, 0) for block in _blocks(item))
+        return "\n".join(part.text for part in said if isinstance(part, TextPart))
     return "\n".join(part.text for part in parts(item) if isinstance(part, TextPart))
 
 

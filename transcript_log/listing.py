@@ -85,15 +85,15 @@ def _look_at(path: str, status: os.stat_result) -> Listed:
     except OSError as error:
         problem = f"it cannot be read: {error.strerror}"
         return Listed(path=path, format=None, modified=status.st_mtime, size=size, problem=problem)
-    lines = head.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    first = head[: head.find(b"\n")] if b"\n" in head else head
     # Our own header needs no further look; anything else does.
-    ours = lines[0].startswith(_HEADER) and b'"harness":' in lines[0]
+    ours = first.startswith(_HEADER) and b'"harness":' in first
     form: SourceFormat | None = "transcript-log" if ours else sniff(head)
     if form is None:
         known = head.strip(b" \t\r\n\0")
         problem = "it is no session of a known format" if known else "it is empty"
         return Listed(path=path, format=None, modified=status.st_mtime, size=size, problem=problem)
-    session_id, started = _named_in(lines[0])
+    session_id, started = _named_in(first.removeprefix(b"\xef\xbb\xbf"))
     return Listed(
         path=path,
         format=form,
@@ -101,7 +101,7 @@ def _look_at(path: str, status: os.stat_result) -> Listed:
         started=started,
         modified=status.st_mtime,
         size=size,
-        text=_first_user_text(lines),
+        text=_first_user_text(head),
         problem="" if tail[-1:] == b"\n" else _unfinished(tail),
     )
 
@@ -120,18 +120,19 @@ def _named_in(line: bytes) -> tuple[str | None, datetime | None]:
     return name if type(name) is str else None, parse_time_leniently(time)[0]
 
 
-def _first_user_text(lines: list[bytes]) -> str:
-    for line in lines:
-        if b'"user"' not in line:
-            continue
+def _first_user_text(head: bytes) -> str:
+    at = head.find(b'"user"')
+    while at >= 0:
+        end = head.find(b"\n", at)
         try:
-            value = orjson.loads(line)
+            value = orjson.loads(head[head.rfind(b"\n", 0, at) + 1 : end if end >= 0 else len(head)])
         except orjson.JSONDecodeError:
-            continue
+            value = None
         if type(value) is dict:
             item = value.get("message") or value.get("payload") or value
             if type(item) is dict and items.role(item) == "user" and (text := items.text(item)):
                 return " ".join(text[:400].split())[:120]
+        at = head.find(b'"user"', end) if end >= 0 else -1
     return ""
 
 
