@@ -97,7 +97,7 @@ def _boundary_findings(entries: Sequence[Entry]) -> Iterator[Finding]:
                     "compact again with a summary",
                 )
             kept = compaction.first_kept_entry_id
-            if kept is not None and not kinds.get(kept):
+            if kept and not kinds.get(kept):
                 what = "is no message" if kept in kinds else "is no earlier entry"
                 yield _found(
                     "first-kept",

@@ -560,6 +560,9 @@ def _readable(value: Any, depth: int) -> str:
         return f"({type(value).__name__})"
 
 
+_WRAPPER: Final = {"output", "metadata"}
+
+
 def _wrapped(text: str) -> str:
     """The text itself, or what it wraps: older tools answer with JSON, the output one member of it."""
     if text.startswith('{"output":'):
@@ -567,7 +570,7 @@ def _wrapped(text: str) -> str:
             value = json.loads(text)
         except (ValueError, RecursionError):
             return text
-        if type(value) is dict and type(value.get("output")) is str:
+        if type(value) is dict and type(value.get("output")) is str and value.keys() <= _WRAPPER:
             return str(value["output"])
     return text
 

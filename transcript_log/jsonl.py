@@ -367,6 +367,9 @@ class JsonlStore:
         )
 
     def _mend(self, log: _Planner, sidecar: _Planner, apply: bool) -> tuple[SalvagePlan, SalvagePlan]:
+        with _reading.opened(self.path) as fd:
+            if fd is not None:
+                self._begin(fd)  # another agent's file is not ours to mend
         if not apply:
             return log(_nowhere), sidecar(_nowhere)
         with self._lock.batch():

@@ -58,14 +58,10 @@ def list_logs(folder: str | os.PathLike[str]) -> list[Listed]:
     """
     name = os.fspath(folder)
     try:
-        found = [(entry.path, entry.stat()) for entry in os.scandir(name) if _may_be_log(entry)]
+        found = [_look_at(entry) for entry in os.scandir(name) if _may_be_log(entry)]
     except OSError as error:
         raise StorageError.of(name, "list the folder", error, "name a folder") from error
-    listed = [_look_at(path, status) for path, status in found]
-    return sorted(
-        (log for log in listed if log.format is not None or log.problem),
-        key=lambda log: (-log.modified, log.path),
-    )
+    return sorted(found, key=lambda log: (-log.modified, log.path))
 
 
 def _may_be_log(entry: os.DirEntry[str]) -> bool:
@@ -73,9 +69,12 @@ def _may_be_log(entry: os.DirEntry[str]) -> bool:
     return name.endswith(".jsonl") and not name.endswith(".details.jsonl") and entry.is_file()
 
 
-def _look_at(path: str, status: os.stat_result) -> Listed:
-    size = status.st_size
+def _look_at(entry: os.DirEntry[str]) -> Listed:
+    path = entry.path
+    modified, size = 0.0, 0
     try:
+        status = entry.stat()
+        modified, size = status.st_mtime, status.st_size
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
             head = os.pread(fd, _PIECE, 0)
@@ -84,7 +83,7 @@ def _look_at(path: str, status: os.stat_result) -> Listed:
             os.close(fd)
     except OSError as error:
         problem = f"it cannot be read: {error.strerror}"
-        return Listed(path=path, format=None, modified=status.st_mtime, size=size, problem=problem)
+        return Listed(path=path, format=None, modified=modified, size=size, problem=problem)
     first = head[: head.find(b"\n")] if b"\n" in head else head
     # Our own header needs no further look; anything else does.
     ours = first.startswith(_HEADER) and b'"harness":' in first
@@ -92,14 +91,14 @@ def _look_at(path: str, status: os.stat_result) -> Listed:
     if form is None:
         known = head.strip(b" \t\r\n\0")
         problem = "it is no session of a known format" if known else "it is empty"
-        return Listed(path=path, format=None, modified=status.st_mtime, size=size, problem=problem)
+        return Listed(path=path, format=None, modified=modified, size=size, problem=problem)
     session_id, started = _named_in(first.removeprefix(b"\xef\xbb\xbf"))
     return Listed(
         path=path,
         format=form,
         id=session_id,
         started=started,
-        modified=status.st_mtime,
+        modified=modified,
         size=size,
         text=_first_user_text(head),
         problem="" if tail[-1:] == b"\n" else _unfinished(tail),

@@ -6,7 +6,9 @@ file, or found in it), 2 wrong usage or no such file.
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -18,19 +20,39 @@ from .inspect import inspect
 from .list import list_
 from .replay import replay
 from .salvage import salvage
-from .text import plain
+from .text import one_line, plain
 
 __all__ = ["main"]
 
 
+@contextlib.contextmanager
+def _telling() -> Iterator[None]:
+    """Tell the library's own errors in one line, and wrong usage fit for a terminal; let others crash."""
+    try:
+        yield
+    except click.UsageError as error:
+        message = error.format_message()
+        if plain(message) == message:
+            raise
+        # It quotes an argument, such as the name of a file, which may hold anything.
+        raise click.UsageError(one_line(message), error.ctx) from error
+    except TranscriptError as error:
+        raise click.ClickException(one_line(str(error))) from error
+
+
 class _Group(click.Group):
-    """Tell the library's own errors in one line; let any other error crash."""
+    """Commands in the order in which they are wanted."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        with _telling():
+            return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
-        try:
+        with _telling():
             return super().invoke(ctx)
-        except TranscriptError as error:
-            raise click.ClickException(plain(str(error))) from error
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click calls it
+        return [*self.commands]  # the word ``list`` is a module here
 
 
 @click.group(
@@ -46,7 +68,7 @@ def main() -> None:
 
     \b
     Example:
-        transcript-log replay session.jsonl | less -R
+        transcript-log replay session.jsonl --color | less -R
     """
     for stream in (sys.stdout, sys.stderr):
         # A terminal of another encoding shows an escape instead of failing.

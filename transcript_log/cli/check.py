@@ -5,10 +5,9 @@ from __future__ import annotations
 import click
 
 from ..check import is_sound
-from .inspect import finding_json
-from .output import echo_json
+from .output import counted, echo, echo_json, finding_json
 from .source import file_argument, open_session
-from .text import plain
+from .text import one_line
 
 __all__ = ["check"]
 
@@ -27,14 +26,15 @@ def check(ctx: click.Context, file: str, as_json: bool) -> None:
     Example:
         transcript-log check session.jsonl || transcript-log salvage session.jsonl
     """
-    session = open_session(file)
-    for finding in session.findings:
+    findings = open_session(file).findings
+    for finding in findings:
         if as_json:
             echo_json(finding_json(finding))
         else:
-            click.echo(plain(str(finding)))
-    sound = is_sound(session.findings)
+            echo(one_line(str(finding)))
     if not as_json:
-        faults = sum(finding.severity != "note" for finding in session.findings)
-        click.echo("nothing is wrong" if sound else f"{faults} found", err=True)
-    ctx.exit(0 if sound else 1)
+        notes = sum(finding.severity == "note" for finding in findings)
+        faults = len(findings) - notes
+        what = f"{counted(faults, 'thing')} wrong" if faults else "nothing is wrong"
+        echo(what + (f", {counted(notes, 'note')}" if notes else ""), err=True)
+    ctx.exit(0 if is_sound(findings) else 1)

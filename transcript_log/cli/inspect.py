@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import Counter
+from collections.abc import Mapping
 
 import click
 
 from .._times import format_time
 from ..counts import Counts, count_entries
 from ..entries import Json
-from ..findings import Finding
-from .output import echo_json, show_size, show_time
-from .source import Session, file_argument, open_session
-from .text import plain
+from .output import counted, echo, echo_json, finding_json, show_size, show_time
+from .source import FORMAT_NAMES, Session, file_argument, open_session
+from .text import one_line
 
-__all__ = ["finding_json", "inspect"]
+__all__ = ["inspect"]
 
 _COUNTED = (
     "user",
@@ -42,7 +42,7 @@ _COUNTED = (
 def inspect(file: str, as_json: bool) -> None:
     """Say what a session holds.
 
-    Its header, how many entries, messages, calls, outputs and compactions there are, which
+    Its header, how many entries, messages, calls, outputs and compactions there are, how many
     calls were never answered, pictures and their bytes, damage, size, first and last time.
 
     \b
@@ -52,18 +52,15 @@ def inspect(file: str, as_json: bool) -> None:
     """
     session = open_session(file)
     counts = count_entries(session.entries)
+    numbers = {name: getattr(counts, name) for name in _COUNTED} | dict(session.source_counts)
     if as_json:
-        echo_json(_as_json(session, counts))
-    else:
-        _print(session, counts)
+        echo_json(_as_json(session, counts, numbers))
+        return
+    for name, value in _rows(session, counts, numbers):
+        echo(one_line(f"{name:<12} {value}"))
 
 
-def _numbers(session: Session, counts: Counts) -> dict[str, int]:
-    numbers = {name: getattr(counts, name) for name in _COUNTED}
-    return {**numbers, **session.source_counts}
-
-
-def _as_json(session: Session, counts: Counts) -> dict[str, Json]:
+def _as_json(session: Session, counts: Counts, numbers: Mapping[str, int]) -> dict[str, Json]:
     header = session.header
     out: dict[str, Json] = {"path": session.path, "format": session.format, "size": session.size}
     if header is not None:
@@ -76,7 +73,7 @@ def _as_json(session: Session, counts: Counts) -> dict[str, Json]:
             "header_extra": dict(header.extra),
         }
     out |= {"entries": counts.entries, "by_type": dict(counts.by_type), "by_role": dict(counts.by_role)}
-    out |= _numbers(session, counts)
+    out |= numbers
     if session.sealing is not None:
         out |= {"sealed": session.sealing[0], "unsealed": session.sealing[1]}
     out |= {
@@ -87,49 +84,53 @@ def _as_json(session: Session, counts: Counts) -> dict[str, Json]:
     return out
 
 
-def finding_json(finding: Finding) -> dict[str, Any]:
-    """A finding as a JSON object, with every key."""
-    return {
-        "rule": finding.rule,
-        "severity": finding.severity,
-        "message": finding.message,
-        "advice": finding.advice,
-        "path": finding.path,
-        "line": finding.line,
-        "offset": finding.offset,
-        "entry": finding.entry,
-        "call": finding.call,
-    }
-
-
-def _print(session: Session, counts: Counts) -> None:
+def _rows(session: Session, counts: Counts, numbers: Mapping[str, int]) -> list[tuple[str, str]]:
     header = session.header
-    numbers = _numbers(session, counts)
-    rows: list[tuple[str, str]] = [("file", session.path), ("format", session.format)]
+    rows = [
+        ("file", session.path),
+        ("format", FORMAT_NAMES[session.format]),
+        ("size", show_size(session.size)),
+    ]
     if header is not None:
-        rows += [("id", header.id or "not given"), ("made", show_time(header.timestamp))]
+        rows += [("session", header.id or "not named"), ("made", show_time(header.timestamp))]
         rows += [(name, value) for name, value in (("by", header.harness), ("folder", header.cwd)) if value]
     rows += [
-        ("size", show_size(session.size)),
-        ("first", show_time(counts.first_time)),
-        ("last", show_time(counts.last_time)),
-        ("entries", f"{counts.entries}  {_split(counts.by_type)}"),
+        ("first entry", show_time(counts.first_time)),
+        ("last entry", show_time(counts.last_time)),
+        ("entries", f"{counts.entries} ({_split(counts.by_type)})" if counts.entries else "none"),
         ("roles", _split(counts.by_role) or "none"),
-        ("calls", f"{counts.calls} with {counts.results} outputs, {counts.unanswered} unanswered, "
-         f"{counts.orphan_results} outputs without a call, {counts.error_results} errors"),
-        ("parallel", f"{counts.parallel_groups} groups of calls"),
-        ("reasoning", f"{counts.reasoning}, of which only their producer can read {counts.opaque_reasoning}"),
-        ("pictures", f"{counts.images + counts.tool_images}, {show_size(counts.image_bytes)}"),
-        ("compactions", str(counts.compactions)),
-        ("aborted", str(numbers.get("aborted", 0))),
+        ("calls", _calls(counts)),
+        ("reasoning", f"{counts.reasoning}{_opaque(counts)}"),
+        ("pictures", f"{counts.images + counts.tool_images} ({show_size(counts.image_bytes)})"),
+        ("compactions", f"{counts.compactions}"),
+        ("broken off", f"{numbers['aborted']}"),
     ]
     if session.sealing is not None:
         rows.append(("checksums", f"{session.sealing[0]} entries with one, {session.sealing[1]} without"))
-    bad = [finding for finding in session.file_findings if finding.severity == "error"]
-    rows.append(("damage", f"{numbers.get('broken_lines', 0)} lines; 'transcript-log check' tells" if bad else "none"))
-    for name, value in rows:
-        click.echo(f"{name:<12} {plain(value)}")
+    broken, recovered = numbers["broken_lines"], numbers["recovered"]
+    damage = f"{counted(broken, 'line')}; {recovered} saved from there" if broken else "none"
+    found = Counter(finding.severity for finding in session.findings)
+    severities = ", ".join(counted(found[kind], kind) for kind in ("error", "warning", "note") if found[kind])
+    advice = "; 'transcript-log check' lists them" if severities else ""
+    return [*rows, ("damage", damage), ("findings", (severities or "none") + advice)]
 
 
-def _split(numbers: Any) -> str:
+def _split(numbers: Mapping[str, int]) -> str:
     return ", ".join(f"{number} {name}" for name, number in sorted(numbers.items()))
+
+
+def _calls(counts: Counts) -> str:
+    parts = [counted(counts.results, "output")]
+    parts += [f"{counts.unanswered} unanswered"] if counts.unanswered else []
+    parts += [f"{counts.orphan_results} without a call"] if counts.orphan_results else []
+    parts += [counted(counts.error_results, "error")] if counts.error_results else []
+    parts += [counted(counts.parallel_groups, "parallel group")] if counts.parallel_groups else []
+    return f"{counts.calls} ({', '.join(parts)})"
+
+
+def _opaque(counts: Counts) -> str:
+    return (
+        f" ({counts.opaque_reasoning} with parts that only their producer can read)"
+        if counts.reasoning
+        else ""
+    )

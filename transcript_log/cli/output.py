@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
+import sys
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
@@ -11,13 +14,16 @@ import orjson
 
 from .._times import format_time
 from ..entries import Json
+from ..errors import StorageError
 from ..findings import Finding
-from .text import one_line
+from .text import dumped, one_line
 
 __all__ = [
     "color_option",
     "counted",
+    "echo",
     "echo_json",
+    "finding_json",
     "show_duration",
     "show_size",
     "show_time",
@@ -26,8 +32,11 @@ __all__ = [
 ]
 
 color_option = click.option(
-    "--color/--no-color", default=None, help="Colours always, or never; by default on a terminal, unless NO_COLOR is set."
+    "--color/--no-color",
+    default=None,
+    help="Colours always, or never; by default on a terminal, unless NO_COLOR is set.",
 )
+"""Whether to colour, as the user wishes; see :func:`use_color`."""
 
 
 def use_color(wanted: bool | None) -> bool | None:
@@ -37,29 +46,58 @@ def use_color(wanted: bool | None) -> bool | None:
     return wanted
 
 
+def echo(line: str, *, err: bool = False, color: bool | None = None) -> None:
+    """One line on stdout or stderr.
+
+    Raises:
+        StorageError: It cannot be written, as on a full disk. A closed pipe just ends the command.
+    """
+    try:
+        click.echo(line, err=err, color=color)
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            raise
+        with contextlib.suppress(OSError, ValueError):  # what is left in the buffer has nowhere to go
+            os.dup2(os.open(os.devnull, os.O_WRONLY), (sys.stderr if err else sys.stdout).fileno())
+        raise StorageError.of("the output", "write", error) from error
+
+
 def echo_json(value: Json) -> None:
     """One line of JSON on stdout, in which every character that is not printable is an escape."""
     try:
         text = orjson.dumps(value).decode("utf-8")
     except TypeError:
-        import json  # noqa: PLC0415 - only a text with a lone surrogate, or a huge number, comes here
-
-        text = json.dumps(value, separators=(",", ":"))
+        text = dumped(value, ascii_only=True)  # a lone surrogate, a huge number, or nested deep
     # JSON escapes C0 only; DEL and C1 would reach the terminal, and so would marks of direction.
     if not text.isprintable():
         text = "".join(char if char.isprintable() else _escape(char) for char in text)
-    click.echo(text)
+    echo(text)
 
 
 def _escape(char: str) -> str:
     return "".join(f"\\u{unit:04x}" for unit in memoryview(char.encode("utf-16-le")).cast("H"))
 
 
+def finding_json(finding: Finding) -> dict[str, Json]:
+    """A finding as a JSON object, with every key."""
+    return {
+        "rule": finding.rule,
+        "severity": finding.severity,
+        "message": finding.message,
+        "advice": finding.advice,
+        "path": finding.path,
+        "line": finding.line,
+        "offset": finding.offset,
+        "entry": finding.entry,
+        "call": finding.call,
+    }
+
+
 def tell(findings: Iterable[Finding]) -> None:
     """Say on stderr what is wrong with a file that is shown all the same."""
     for finding in findings:
         if finding.severity != "note":
-            click.echo(one_line(str(finding)), err=True)
+            echo(one_line(str(finding)), err=True)
 
 
 def counted(number: int, noun: str) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final, assert_never
+from typing import Any, Final, assert_never
 
 import click
-import orjson
 
-from ..entries import Json, ToolOutcome
+from ..entries import ToolOutcome
 from ..history import (
     Attached,
     Called,
@@ -24,20 +23,25 @@ from ..history import (
     UnknownItem,
 )
 from ..items import ImagePart
-from .output import show_duration, show_size, show_time
-from .source import Session
-from .text import plain, show
+from .output import counted, echo, show_duration, show_size, show_time
+from .source import FORMAT_NAMES, Session
+from .text import laid_out, one_line, plain
 
 __all__ = ["Renderer"]
 
-_LINES: Final = 12
-"""How many lines of an output or of arguments are shown, unless all are wanted."""
+_SAID: Final = 40
+"""How many lines of a user's message or of a summary are shown, unless all are wanted."""
 
-_WIDTH: Final = 2000
+_LINES: Final = 12
+"""How many of an output, of arguments, or of instructions."""
+
+_WIDTH: Final = 500
 """How many characters of one such line."""
 
+_INDENT: Final = " " * 11
 _COLORS: Final = {"user": "green", "assistant": "blue", "developer": "magenta", "system": "magenta"}
-_GOOD: Final = ("success",)
+_OUTCOMES: Final = {"success": "green", "failed": "red", "timeout": "red"}
+_PRIVATE: Final = "only its producer can read it"
 
 
 class Renderer:
@@ -45,161 +49,200 @@ class Renderer:
 
     Args:
         color: False for none, None to let the terminal decide.
-        full: Whether long outputs and arguments are shown whole.
+        full: Whether long texts are shown whole.
     """
 
     def __init__(self, *, color: bool | None, full: bool) -> None:
         self._color = color
         self._full = full
         self._turn = 0
+        self._waiting: set[tuple[str, str | None]] = set()
 
     def header(self, session: Session) -> None:
         """What the session is."""
         header = session.header
-        name = "?" if header is None or header.id is None else header.id
-        parts = [f"session {name}", {"transcript-log": "transcript-log"}.get(session.format, session.format)]
-        if header is not None:
-            parts.append(show_time(header.timestamp))
-            if header.cwd:
-                parts.append(header.cwd)
-            if header.parent is not None:
-                parts.append(f"for call {header.parent.call} of {header.parent.session}")
-            if header.forked_from is not None:
-                parts.append(f"forked from {header.forked_from.session} at {header.forked_from.entry}")
-        self._line(plain("  ".join(parts)).replace("\n", "\\n"), bold=True)
+        if header is None:
+            self._line(_styled("an empty log", bold=True))
+            return
+        parts = [f"session {header.id or '?'}"]
+        if session.format != "transcript-log":
+            parts.append(FORMAT_NAMES[session.format])
+        parts += [show_time(header.timestamp)] if header.timestamp is not None else []
+        parts += [header.cwd] if header.cwd else []
+        if header.parent is not None:
+            parts.append(f"for call {header.parent.call} of {header.parent.session}")
+        if header.forked_from is not None:
+            parts.append(f"forked from {header.forked_from.session} at {header.forked_from.entry}")
+        self._line(_styled(one_line("  ".join(parts)), bold=True))
 
     def event(self, event: Event) -> None:
         """One event."""
         if event.turn > self._turn:
             self._turn = event.turn
-            clock = "" if event.time is None else f"  {_clock(event.time)}"
+            clock = "" if event.time is None else f"  {show_time(event.time)}"
+            rule = f"── turn {event.turn} {'─' * 30}{clock}  {one_line(event.entry)}"
             self._line("")
-            self._line(f"── turn {event.turn} {'─' * 40}{clock}", dim=True)
+            self._line(_styled(rule, dim=True))
         match event:
-            case Said(role=role, text=text):
-                notes = [_image(image) for image in event.images]
-                if event.invocation is not None:
-                    notes.append(f"from the template {event.invocation.name}")
-                if event.interrupted:
-                    notes.append("interrupted")
-                self._block(role, text, color=_COLORS.get(role), note=", ".join(notes))
+            case Said():
+                self._said(event)
             case Reasoned(text=text, opaque=opaque):
-                if text.strip():
-                    self._block("reasoning", text, dim=True)
-                elif opaque:
-                    self._block("reasoning", "", note="only its producer can read it", dim=True)
-            case Called():
+                note = "" if text.strip() else _PRIVATE if opaque else "no text"
+                self._block("reasoning", text, note=note, dim=True)
+            case Called() | HostedCall():
                 self._called(event)
-            case HostedCall(name=name, arguments=arguments):
-                self._block("call", self._arguments(arguments), note=f"{name}, run by the provider", color="cyan")
-                if event.output:
-                    self._output(event.output, event.images)
-            case RepeatedOutput(call_id=call_id, output=output):
-                self._block("output", self._shortened(output), note=f"once more for call {call_id}", color="yellow")
-            case OutputWithoutCall(call_id=call_id, output=output):
-                self._block("output", self._shortened(output), note=f"for no known call ({call_id})", color="yellow")
+            case RepeatedOutput() | OutputWithoutCall():
+                self._loose(event)
             case Compacted():
                 self._compacted(event)
             case Attached(kind=kind, path=path, rendered=rendered):
-                self._block("context", self._shortened(rendered), note=f"{kind} {path or ''}".strip(), dim=True)
-            case Ran(status=status, duration=duration):
-                text = f"{status or 'ended'} after {show_duration(duration)}"
-                self._block("run", "", note=f"{text}, {_clock(event.started)} to {_clock(event.completed)}", dim=True)
-            case UnknownItem(type=kind) | Unknown(type=kind):
-                self._block("unknown", "", note=f"an item or entry of type {kind!r}", dim=True)
+                title = f"{kind} {path}" if path else kind
+                self._block("context", self._shortened(laid_out(rendered), _LINES), title=title, dim=True)
+            case Ran(status=status, duration=duration, started=started, completed=completed):
+                when = f"{show_time(started)} to {_until(started, completed)}"
+                text = f"{status or 'ended'} after {show_duration(duration)} ({when})"
+                self._block("run", text, dim=True)
+            case UnknownItem(type=kind, opaque=opaque):
+                note = f"; {_PRIVATE}" if opaque else ""
+                self._block("unknown", f"an item of type {kind!r}{note}", dim=True)
+            case Unknown(type=kind):
+                self._block("unknown", f"an entry of type {kind!r}", dim=True)
             case _:
                 assert_never(event)
 
-    # -------------------------------------------------------------------------- pieces
+    # -------------------------------------------------------------------------- events
 
-    def _called(self, event: Called) -> None:
-        self._block("call", self._arguments(event.arguments), note=event.name, color="cyan")
-        if not event.answered:
-            what = "not answered"
-            if event.outcome is not None:
-                what += f"; recorded as {_outcome(event.outcome)}"
+    def _said(self, event: Said) -> None:
+        notes = [] if event.invocation is None else [f"from the template {event.invocation.name}"]
+        notes += ["interrupted"] if event.interrupted else []
+        notes += [] if event.text.strip() or event.images else ["no text"]
+        text = event.text
+        if event.role != "assistant":
+            text = self._shortened(text, _SAID if event.role == "user" else _LINES)
+        body = _with_images(text, event.images)
+        self._block(event.role or "message", body, note=", ".join(notes), color=_COLORS.get(event.role))
+
+    def _called(self, event: Called | HostedCall) -> None:
+        call = (event.entry, event.call_id)
+        title = event.name or "?"
+        if call in self._waiting and isinstance(event, Called) and event.answered:
+            self._waiting.remove(call)
+            self._block("output", "", title=title, color="cyan")
+        else:
+            arguments = self._shortened(laid_out(event.arguments), _LINES)
+            note = "run by the provider" if isinstance(event, HostedCall) else ""
+            self._block("call", arguments, title=title, note=note, color="cyan")
+        outcome = event.outcome
+        if isinstance(event, Called) and not event.answered:
+            self._waiting.add(call)
+            what = "not answered so far"
+            if outcome is not None:
+                what += f"; recorded as {_outcome(outcome)}"
             elif event.started is not None:
                 what += "; it was started"
-            self._line(f"           → {what}", color="yellow")
-            return
-        if event.stand_in:
-            self._line("           → a stand-in: the outcome was not recorded", color="yellow")
-        elif event.outcome is not None:
-            bad = event.outcome.status not in _GOOD
-            self._line(plain(f"           → {_outcome(event.outcome)}"), color="red" if bad else "green")
+            self._arrow(what, "yellow")
+        elif isinstance(event, Called) and event.stand_in:
+            self._arrow("a stand-in: how the call ended was not recorded", "yellow")
+        elif outcome is not None:
+            self._arrow(_outcome(outcome), _OUTCOMES.get(outcome.status, "yellow"))
         elif event.is_error:
-            self._line("           → an error", color="red")
-        self._output(event.output or "", event.images)
+            self._arrow("an error", "red")
+        self._below(_lines(_with_images(self._shortened(event.output or "", _LINES), event.images)), dim=True)
 
-    def _output(self, output: str, images: tuple[ImagePart, ...]) -> None:
-        text = self._shortened(output)
-        for image in images:
-            text += ("\n" if text else "") + _image(image)
-        if text:
-            self._indented(plain(text), dim=True)
+    def _loose(self, event: RepeatedOutput | OutputWithoutCall) -> None:
+        call = "a call without an id" if event.call_id is None else f"call {event.call_id}"
+        if isinstance(event, RepeatedOutput):
+            title, note = "", f"one more for {call}"
+        else:
+            title, note = event.name or "", f"for {call}, which is not in the log"
+        body = _with_images(self._shortened(event.output, _LINES), event.images)
+        self._block("output", body, title=title, note=note, color="yellow")
 
     def _compacted(self, event: Compacted) -> None:
         notes = []
         if event.tokens_before or event.tokens_after:
-            notes.append(f"{event.tokens_before} → {event.tokens_after} tokens")
+            notes.append(f"{event.tokens_before} to {event.tokens_after} tokens")
         if event.replacement_items:
-            notes.append(f"{event.replacement_items} items in place of what was before")
-        if event.opaque:
-            notes.append("only its producer can read it whole")
+            private = f", {_PRIVATE} whole" if event.opaque else ""
+            notes.append(f"{counted(event.replacement_items, 'item')} in place of what was before{private}")
         if event.first_kept:
-            notes.append(f"kept from {event.first_kept}")
-        self._block("compacted", event.summary, note=", ".join(notes), color="magenta")
-
-    def _arguments(self, arguments: Json) -> str:
-        if isinstance(arguments, str):
-            return self._shortened(arguments)
-        try:
-            text = orjson.dumps(arguments).decode("utf-8")
-        except (TypeError, RecursionError):
-            text = show(arguments)
-        return self._shortened("" if arguments is None else text)
-
-    def _shortened(self, text: str) -> str:
-        if self._full:
-            return text
-        lines = text.split("\n")
-        shown = [line if len(line) <= _WIDTH else line[:_WIDTH] + " …" for line in lines[:_LINES]]
-        if len(lines) > _LINES:
-            shown.append(f"… {len(lines) - _LINES} more lines (--full shows them)")
-        return "\n".join(shown)
+            notes.append(f"kept from entry {event.first_kept} on")
+        summary = self._shortened(event.summary, _SAID)
+        self._block("compacted", summary, note="; ".join(notes), color="magenta")
 
     # --------------------------------------------------------------------------- lines
 
-    def _block(self, label: str, text: str, *, note: str = "", color: str | None = None, dim: bool = False) -> None:
-        """A label, a note beside it, and text: beside the label if short, else below it."""
-        label = plain(label).replace("\n", "\\n")
-        note = plain(note).replace("\n", "\\n")
-        body = plain(text.strip("\n"))
-        head = click.style(f"{label:<10} ", fg=color, bold=not dim, dim=dim or None)
-        if note:
-            head += click.style(f"[{note}] " if body or label != "run" else note, dim=True)
-        if body and "\n" not in body and len(body) + len(note) < 100:
-            click.echo(head + click.style(body, dim=dim or None), color=self._color)
-            return
-        click.echo(head.rstrip(), color=self._color)
-        if body:
-            self._indented(body, dim=dim)
+    def _shortened(self, text: str, limit: int) -> str:
+        lines = text.replace("\r\n", "\n").strip("\n").split("\n")
+        if self._full:
+            return "\n".join(lines)
+        if len(lines) > limit + 1:  # the one line more is no longer than the words that it was left out
+            lines = [*lines[:limit], f"… {len(lines) - limit} more lines; --full shows them"]
+        return "\n".join(_cut(line) for line in lines)
 
-    def _indented(self, text: str, *, dim: bool = False) -> None:
-        for line in text.split("\n"):
-            click.echo(click.style(f"           {line}".rstrip(), dim=dim or None), color=self._color)
+    def _block(
+        self,
+        label: str,
+        text: str,
+        *,
+        title: str = "",
+        note: str = "",
+        color: str | None = None,
+        dim: bool = False,
+    ) -> None:
+        """A label, a title and a note beside it, and text: beside them if it is short, else below."""
+        label, title, note = one_line(label), one_line(title), one_line(f"({note})" if note else "")
+        words = [_styled(title, bold=True), _styled(note, dim=True)]
+        lines = _lines(text)
+        is_short = len(lines) == 1 and len(title + note + lines[0]) < 100
+        if lines and (is_short or not (title or note)):
+            words.append(_styled(lines.pop(0), dim=dim))
+        beside = "  ".join(word for word in words if word)
+        head = _styled(label, fg=color, bold=not dim, dim=dim)
+        self._line(head + " " * max(2, len(_INDENT) - len(label)) + beside if beside else head)
+        self._below(lines, dim=dim)
 
-    def _line(self, text: str, *, color: str | None = None, bold: bool = False, dim: bool = False) -> None:
-        click.echo(click.style(text, fg=color, bold=bold or None, dim=dim or None), color=self._color)
+    def _below(self, lines: list[str], *, dim: bool) -> None:
+        for line in lines:
+            self._line(_styled(f"{_INDENT}{line}", dim=dim) if line else "")
+
+    def _arrow(self, text: str, color: str) -> None:
+        # It hangs out of the indent, where no line of an output can stand.
+        self._line(_INDENT[:-2] + _styled(one_line(f"→ {text}"), fg=color))
+
+    def _line(self, text: str) -> None:
+        echo(text, color=self._color)
 
 
-def _clock(time: datetime) -> str:
-    return show_time(time)
+def _styled(text: str, *, fg: str | None = None, bold: bool = False, dim: bool = False) -> str:
+    style: dict[str, Any] = {
+        name: value for name, value in (("fg", fg), ("bold", bold), ("dim", dim)) if value
+    }
+    return click.style(text, **style) if text and style else text
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a text, fit for a terminal, without blank ones around them and spaces at their ends."""
+    lines = [line.rstrip() for line in plain(text.replace("\r\n", "\n")).strip("\n").split("\n")]
+    return lines if any(lines) else []
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _WIDTH else f"{line[:_WIDTH]} … {len(line) - _WIDTH} more characters"
+
+
+def _with_images(text: str, images: tuple[ImagePart, ...]) -> str:
+    return "\n".join([*([text] if text else []), *map(_image, images)])
 
 
 def _image(image: ImagePart) -> str:
     size = f", {show_size(image.size_bytes)}" if image.size_bytes else ""
     return f"[image {image.media_type or 'of unknown type'}{size}]"
+
+
+def _until(started: datetime, completed: datetime) -> str:
+    text = show_time(completed)
+    return text[-9:] if started.date() == completed.date() else text
 
 
 def _outcome(outcome: ToolOutcome) -> str:

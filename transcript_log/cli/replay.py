@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterable, Iterator
+from itertools import chain, dropwhile, islice
+
 import click
 
 from ..errors import EntryNotFoundError
@@ -20,51 +24,51 @@ __all__ = ["replay"]
 @click.option("--follow", is_flag=True, help="Go on with what is added, until Ctrl-C.")
 @click.option("--from", "first", metavar="ENTRY", help="Begin at the entry with this id.")
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Show at most N events.")
-@click.option("--full", is_flag=True, help="Do not shorten outputs and arguments.")
+@click.option("--full", is_flag=True, help="Do not shorten long messages, arguments and outputs.")
 @color_option
 def replay(
-    file: str, as_json: bool, follow: bool, first: str | None, limit: int | None, full: bool, no_color: bool
+    file: str,
+    as_json: bool,
+    follow: bool,
+    first: str | None,
+    limit: int | None,
+    full: bool,
+    color: bool | None,
 ) -> None:
     """Show a session as it went.
 
     Turns, reasoning that can be read, tool calls with their outcomes, compactions, and runs
-    with their times. What is damaged is told on stderr, and what can be read is shown.
+    with their times. The line before a turn names its first entry, for --from. What is damaged
+    is told on stderr, and what can be read is shown; exit status 1 if nothing can be.
 
     \b
     Example:
-        transcript-log replay session.jsonl
+        transcript-log replay session.jsonl --color | less -R
+        transcript-log replay session.jsonl --follow
         transcript-log replay session.jsonl --json | jq 'select(.event == "called") | .name'
     """
     session = open_session(file)
-    tell(session.file_findings, "damaged")
-    renderer = Renderer(color=use_color(no_color), full=full)
+    tell(session.file_findings)
+    events: Iterable[Event] = _from(build_history(session.entries, session.details).events, first, session)
+    renderer = Renderer(color=use_color(color), full=full)
     if not as_json:
         renderer.header(session)
-    left = limit
-    for event in _from(build_history(session.entries, session.details).events, first, session):
-        if left == 0:
-            return
-        _show(event, renderer, as_json)
-        left = None if left is None else left - 1
     if follow:
-        for event in watch(session):
-            if left == 0:
-                return
-            _show(event, renderer, as_json)
-            left = None if left is None else left - 1
+        events = chain(events, watch(session))
+    with contextlib.suppress(KeyboardInterrupt) if follow else contextlib.nullcontext():
+        for event in islice(events, limit):
+            if as_json:
+                echo_json(history_json(event))
+            else:
+                renderer.event(event)
 
 
-def _show(event: Event, renderer: Renderer, as_json: bool) -> None:
-    if as_json:
-        echo_json(history_json(event))
-    else:
-        renderer.event(event)
-
-
-def _from(events: tuple[Event, ...], first: str | None, session: Session) -> tuple[Event, ...]:
+def _from(events: Iterable[Event], first: str | None, session: Session) -> Iterator[Event]:
     if first is None:
-        return events
-    order = {entry.id: position for position, entry in enumerate(session.entries)}
+        return iter(events)
+    order: dict[str, int] = {}
+    for position, entry in enumerate(session.entries):
+        order.setdefault(entry.id, position)
     if first not in order:
         raise EntryNotFoundError(first, session.path)
-    return tuple(event for event in events if order[event.entry] >= order[first])
+    return dropwhile(lambda event: order[event.entry] < order[first], events)

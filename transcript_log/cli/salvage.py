@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
-from ..jsonl import JsonlStore, SalvagePlan
-from .source import file_argument
-from .text import plain
+from ..jsonl import SalvagePlan
+from .output import counted, echo
+from .source import as_given, file_argument, open_store
+from .text import one_line
 
 __all__ = ["salvage"]
 
@@ -28,25 +29,30 @@ def salvage(ctx: click.Context, file: str, apply: bool, reseal: bool) -> None:
         transcript-log salvage session.jsonl
         transcript-log salvage session.jsonl --apply
     """
-    store = JsonlStore(file)
+    store = open_store(file)
     plans = store.reseal(apply=apply) if reseal else store.salvage(apply=apply)
     for plan in plans:
-        _print(plan, reseal)
+        for line in _told(plan, file, "resealed" if reseal else "written anew"):
+            echo(one_line(line))
     waiting = any(plan.is_needed and not plan.applied for plan in plans)
     if waiting:
-        click.echo(f"nothing was changed; add --apply to {'reseal' if reseal else 'salvage'}", err=True)
+        echo(f"nothing was changed; add --apply to {'reseal' if reseal else 'salvage'}", err=True)
     elif not any(plan.applied for plan in plans):
-        click.echo("nothing to mend", err=True)
+        echo("nothing to mend", err=True)
     ctx.exit(1 if waiting else 0)
 
 
-def _print(plan: SalvagePlan, reseal: bool) -> None:
+def _told(plan: SalvagePlan, file: str, done: str) -> list[str]:
+    path = as_given(file, plan.path)
+    lines = []
     for finding in plan.findings:
-        entry = "" if finding.entry is None else f"entry {finding.entry}: "
-        click.echo(plain(f"{plan.path}: line {finding.line} (byte {finding.offset}): {entry}{finding.message}"))
+        entry = (
+            "" if finding.entry is None or finding.entry in finding.message else f"entry {finding.entry}: "
+        )
+        lines.append(f"{path}: line {finding.line} (byte {finding.offset}): {entry}{finding.message}")
     if plan.is_needed:
-        verb = "are" if plan.applied else "would be"
-        done = "resealed" if reseal else "written anew"
-        click.echo(plain(f"{plan.path}: {plan.kept} lines {verb} kept as they are, {plan.rewritten} {done}"))
+        verb = "would be" if not plan.applied else "is" if plan.kept == 1 else "are"
+        lines.append(f"{path}: {counted(plan.kept, 'line')} {verb} kept as before, {plan.rewritten} {done}")
     if plan.backup is not None:
-        click.echo(plain(f"{plan.path}: the old file is {plan.backup}"))
+        lines.append(f"{path}: the old file is {as_given(file, plan.backup)}")
+    return lines

@@ -3,32 +3,45 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
 import click
 
+from .._logfile.files import telling
 from .._logfile.reader import TooLongError, raw_lines
 from .._reading import opened
 from ..check import check_entries, check_scan
 from ..entries import Entry, Header, Json
-from ..errors import CorruptLogError, HeaderError, StorageError
+from ..errors import CorruptLogError, HeaderError, StorageError, VersionError
 from ..findings import Finding
 from ..importers import Imported, SourceFormat, sniff
 from ..importers.codex import import_codex
 from ..jsonl import JsonlStore
 from ..store import DetailKey
+from .text import one_line
 
-__all__ = ["Session", "file_argument", "open_session"]
+__all__ = [
+    "FORMAT_NAMES",
+    "NoSuchFileError",
+    "PathType",
+    "Session",
+    "as_given",
+    "file_argument",
+    "open_session",
+    "open_store",
+]
 
-_HEAD = 1 << 16
-_NAMES: Mapping[str, str] = {
+_HEAD: Final = 1 << 16
+
+FORMAT_NAMES: Final[Mapping[str, str]] = {
     "transcript-log": "a log of this package",
     "codex": "a Codex rollout",
     "claude-code": "a Claude Code session",
     "pi": "a pi session",
 }
+"""What each format is, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,27 +75,41 @@ class Session:
     __hash__ = None  # type: ignore[assignment]  # entries hold dicts
 
 
-class _NoSuchFile(click.ClickException):
+class NoSuchFileError(click.ClickException):
+    """What was named is not there."""
+
     exit_code = 2
 
+    def __init__(self, path: str, what: str = "there is no such file") -> None:
+        super().__init__(one_line(f"{path or repr(path)}: {what}"))
 
-class _FileType(click.Path):
+
+class PathType(click.Path):
+    """A path, taken as it is given: what is wrong with it is told where it is opened."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ARG002
+        return os.fsdecode(value)
+
+
+class _FileType(PathType):
     """A path that must name something. A missing file is told apart from one that cannot be read."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        path = os.fsdecode(super().convert(value, param, ctx))
+        path = super().convert(value, param, ctx)
         try:
             os.stat(path)
-        except FileNotFoundError:
-            raise _NoSuchFile(f"{path}: there is no such file") from None
+        except (FileNotFoundError, NotADirectoryError):
+            raise NoSuchFileError(path) from None
         except ValueError:
-            raise _NoSuchFile(f"{path!r}: a path cannot hold a NUL") from None
+            what = "a path cannot hold a NUL" if "\0" in path else "no file can have such a name"
+            raise NoSuchFileError(path, what) from None
         except OSError as error:
             raise StorageError.of(path, "open", error) from error
         return path
 
 
 file_argument = click.argument("file", type=_FileType())
+"""The session file that a command is about."""
 
 
 def open_session(path: str) -> Session:
@@ -92,44 +119,70 @@ def open_session(path: str) -> Session:
         StorageError: It cannot be read, or is no regular file.
         HeaderError: It is no session, or one that cannot be read here.
     """
-    with opened(path) as fd:
+    with opened(path) as fd, telling(path, "read"):
         if fd is None:
-            raise _NoSuchFile(f"{path}: there is no such file")
+            raise NoSuchFileError(path)
         head = os.pread(fd, _HEAD, 0)
         size = os.fstat(fd).st_size
         if not size:
-            raise HeaderError(path, 1, 0, "the file is empty: there is no session in it", "", None, "header-json")
+            raise _refused(path, "the file is empty: there is no session in it")
         form = sniff(head)
         if form == "codex":
             return _imported(path, size, _import_codex(path, fd))
     if form in ("pi", "claude-code"):
-        raise HeaderError(
-            path,
-            1,
-            0,
-            f"this is {_NAMES[form]}, which this version cannot read",
-            "it reads its own logs and Codex rollouts",
-            None,
-            "header-type",
-        )
-    return _scanned(path)
+        raise _refused(path, f"this is {FORMAT_NAMES[form]}, which this version cannot read", _READS)
+    try:
+        return _scanned(path)
+    except VersionError:
+        raise
+    except HeaderError as error:
+        if form is None:
+            raise _refused(path, "this is no session of a known format", _READS) from error
+        advice = "without a header no entry can be read"
+        raise _refused(path, error.reason, advice, error.line, error.offset) from error
+
+
+_READS: Final = "it reads its own logs and Codex rollouts"
+
+
+def _refused(path: str, reason: str, advice: str = "", line: int = 1, offset: int = 0) -> HeaderError:
+    return HeaderError(path, line, offset, reason, advice, None, "header-type")
+
+
+def open_store(path: str) -> JsonlStore:
+    """The store of a log of our own, to be written to.
+
+    Raises:
+        StorageError: The file cannot be read, or is no regular file.
+        HeaderError: Another agent wrote it.
+    """
+    with opened(path) as fd, telling(path, "read"):
+        form = None if fd is None else sniff(os.pread(fd, _HEAD, 0))
+    if form not in (None, "transcript-log"):
+        raise _refused(path, f"this is {FORMAT_NAMES[form]}, which is never written to")
+    return JsonlStore(path)
 
 
 def _scanned(path: str) -> Session:
-    scan = JsonlStore(path).scan()
-    in_file = [finding for finding in scan.findings if finding.path == path or finding.path is None]
+    store = JsonlStore(path)
+    scan = store.scan()
+    damaged = {
+        finding.line
+        for finding in scan.findings
+        if finding.path == store.path and finding.rule in ("damaged-line", "checksum")
+    }
     return Session(
         path=path,
         format="transcript-log",
         header=scan.header,
         entries=scan.entries,
         details=scan.details,
-        file_findings=scan.findings,
-        findings=check_scan(scan, path),
+        file_findings=_named(scan.findings, path),
+        findings=_named(check_scan(scan, store.path), path),
         source_counts={
             "records": len(scan.entries) + (scan.header is not None),
             "broken_lines": scan.damaged,
-            "recovered": sum("could be read" in f.message for f in in_file if f.rule in ("damaged-line", "checksum")),
+            "recovered": sum(line in damaged for line, _ in scan.places),
             "sidechain": 0,
             "roots": 0,
         },
@@ -138,25 +191,40 @@ def _scanned(path: str) -> Session:
     )
 
 
+def as_given(path: str, found: str) -> str:
+    """The path of a log, or of a file beside it, in the words in which the log was named."""
+    # A store tells the real path: that of a link's target stands in another folder.
+    return found if os.path.islink(path) else os.path.join(os.path.dirname(path), os.path.basename(found))
+
+
+def _named(findings: Iterable[Finding], path: str) -> tuple[Finding, ...]:
+    return tuple(
+        finding if finding.path is None else replace(finding, path=as_given(path, finding.path))
+        for finding in findings
+    )
+
+
 def _import_codex(path: str, fd: int) -> Imported:
     try:
         return import_codex(raw_lines(fd, 0), path=path)
     except TooLongError:
-        raise CorruptLogError(path, 1, 0, "a line is too long to be read", "split it, or leave it out") from None
+        raise CorruptLogError(
+            path, 1, 0, "a line is too long to be read", "split it, or leave it out"
+        ) from None
 
 
 def _imported(path: str, size: int, imported: Imported) -> Session:
+    details = imported.details_by_call
+    said = check_entries(imported.entries, details, places=imported.places, path=path)
     return Session(
         path=path,
         format="codex",
-        header=imported.header,
+        # The harness that it names would be that of a log made of it.
+        header=replace(imported.header, harness=None),
         entries=imported.entries,
-        details=imported.details_by_call,
+        details=details,
         file_findings=imported.findings,
-        findings=(
-            *imported.findings,
-            *check_entries(imported.entries, imported.details_by_call, path=path),
-        ),
+        findings=tuple(sorted((*imported.findings, *said), key=lambda finding: finding.line or 0)),
         source_counts=imported.counts,
         size=size,
     )

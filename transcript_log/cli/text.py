@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
-from typing import Any, Final
-
-import orjson
+from typing import Final
 
 from .. import _json
 from ..entries import Json
 
-__all__ = ["arguments_text", "one_line", "plain", "show"]
+__all__ = ["dumped", "laid_out", "one_line", "plain", "show"]
 
 
 class _Shown(dict[int, "str | int"]):
@@ -26,7 +25,9 @@ class _Shown(dict[int, "str | int"]):
         if unicodedata.category(char) == "Zs":
             shown = " "
         elif not char.isprintable() and char not in "\n\t":
-            shown = f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+            shown = (
+                f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+            )
         self[code] = shown
         return shown
 
@@ -48,45 +49,56 @@ def show(value: Json) -> str:
     """A text as it is, any other JSON value as indented JSON; fit for a terminal."""
     if isinstance(value, str):
         return plain(value)
-    return plain(_dumped(value, orjson.OPT_INDENT_2))
+    return plain(dumped(value, indent=2))
 
 
 _SHORT: Final = 88
-"""How long arguments may be, in characters, that are shown as they stand."""
+"""How long a JSON object may be, in characters, that is shown as it stands."""
 
 
-def arguments_text(arguments: Json) -> str:
-    """The arguments of a call, readable but not yet fit for a terminal.
+def laid_out(value: Json) -> str:
+    """A text as it is, or JSON on one line; a long JSON object, or text of one, by its keys.
 
-    Long ones of a JSON object are laid out: a line for each key, texts as they are.
+    Readable, but not yet fit for a terminal.
     """
-    if isinstance(arguments, str):
-        if (len(arguments) <= _SHORT and "\\n" not in arguments) or not arguments.startswith("{"):
-            return arguments
+    if isinstance(value, str):
+        text = value
+        if (len(text) <= _SHORT and "\\n" not in text) or not text.startswith("{"):
+            return text
         try:
-            value = _json.decode(arguments.encode("utf-8"))
+            value = _json.decode(text.encode("utf-8"))
         except ValueError:
-            return arguments
-    else:
-        value = arguments
+            return text
     if not isinstance(value, dict):
-        return "" if value is None else _dumped(value)
-    short = _dumped(value)
+        return "" if value is None else dumped(value)
+    short = dumped(value)
     if len(short) <= _SHORT and "\\n" not in short:
         return short
-    return "\n".join(line for key, item in value.items() for line in _laid_out(key, item))
+    return "\n".join(line for key, item in value.items() for line in _entry_lines(key, item))
 
 
-def _laid_out(key: str, value: Json) -> list[str]:
+def _entry_lines(key: str, value: Json) -> list[str]:
     texts = value if isinstance(value, list) and all(isinstance(item, str) for item in value) else [value]
     if not any(isinstance(item, str) and "\n" in item for item in texts):
-        return [f"{key}: {value if isinstance(value, str) else _dumped(value)}"]
+        return [f"{key}: {value if isinstance(value, str) else dumped(value)}"]
     lines = [line for item in texts for line in item.rstrip("\n").split("\n")]
     return [f"{key}:", *(f"  {line}" for line in lines)]
 
 
-def _dumped(value: Any, option: int = 0) -> str:
+def dumped(value: Json, *, ascii_only: bool = False, indent: int | None = None) -> str:
+    """A value as JSON; what nests too deep to be written so is shown as an ellipsis."""
+    separators = None if indent else (",", ":")
     try:
-        return orjson.dumps(value, option=option).decode("utf-8")
-    except TypeError:  # a lone surrogate, an integer past 64 bits, or nested very deep
-        return repr(value)
+        return json.dumps(value, ensure_ascii=ascii_only, indent=indent, separators=separators)
+    except RecursionError:
+        return json.dumps(_shallow(value, 50), ensure_ascii=ascii_only, indent=indent, separators=separators)
+
+
+def _shallow(value: Json, depth: int) -> Json:
+    if not isinstance(value, dict | list):
+        return value
+    if depth == 0:
+        return "…"
+    if isinstance(value, list):
+        return [_shallow(item, depth - 1) for item in value]
+    return {key: _shallow(item, depth - 1) for key, item in value.items()}

@@ -4,80 +4,123 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
-import click
-
-from ..entries import Entry
+from ..entries import Entry, Json
 from ..errors import CorruptLogError
 from ..history import Called, Event, build_history
 from ..jsonl import JsonlStore
+from ..store import DetailKey
+from .output import echo, tell
 from .source import Session, open_session
-from .text import plain
+from .text import one_line
 
-__all__ = ["watch"]
+__all__ = ["Batch", "added_events", "watch"]
 
-_POLL = 0.2
+_POLL: Final = 0.2
+"""How often a file is looked at, in seconds."""
+
+Batch = tuple[tuple[Entry, ...], Mapping[DetailKey, Json]]
+"""Entries that were added, and the payloads beside the log by then."""
 
 
 def watch(session: Session) -> Iterator[Event]:
-    """The events of entries that are added after a session was read, until Ctrl-C.
+    """The events of entries that are added after a session was read, without end."""
+    is_ours = session.format == "transcript-log"
+    batches = _our_batches(session) if is_ours else _foreign_batches(session)
+    return added_events(session.entries, session.details, batches)
 
-    A call that was shown unanswered is given once more when its output comes.
+
+def added_events(
+    entries: Sequence[Entry], details: Mapping[DetailKey, Json], batches: Iterable[Batch]
+) -> Iterator[Event]:
+    """The events that batches add to a session, as they come.
+
+    A call that was given unanswered is given once more when its output comes.
+
+    Args:
+        entries: What was there before.
+        details: The payloads beside that.
+        batches: What is added, each batch with all payloads there are by then.
     """
-    open_calls: dict[str, Entry] = {}
-    by_id = {entry.id: entry for entry in session.entries}
-    turn = 0
-    for event in (events := build_history(session.entries, session.details)).events:
-        if isinstance(event, Called) and not event.answered:
-            open_calls[event.entry] = by_id[event.entry]
-    turn = events.turns
-    del by_id
-    try:
-        for batch in _batches(session):
-            fresh = {entry.id for entry in batch}
-            history = build_history([*open_calls.values(), *batch], _details(session))
-            base = turn - build_history(open_calls.values()).turns
-            for event in history.events:
-                if isinstance(event, Called) and not event.answered:
-                    open_calls.update((entry.id, entry) for entry in batch if entry.id == event.entry)
-                if event.entry in fresh or (isinstance(event, Called) and event.output_entry in fresh):
-                    yield replace(event, turn=event.turn + base)
-                    if isinstance(event, Called) and event.answered:
-                        open_calls.pop(event.entry, None)
-            turn = base + history.turns
-    except KeyboardInterrupt:
-        return
+    history = build_history(entries, details)
+    events: Sequence[Event] = history.events
+    turn = history.turns
+    kept = _needed(entries, events)
+    for batch, payloads in batches:
+        turns = _turns(kept, events)
+        fresh = {entry.id for entry in batch}
+        known = [*kept, *batch]
+        history = build_history(known, payloads)
+        # What is kept is not the whole: turns before it are not counted anew.
+        before = turn - build_history(kept).turns
+        events = [
+            replace(event, turn=turns.get(event.entry, event.turn + before)) for event in history.events
+        ]
+        for event in events:
+            if event.entry in fresh or (isinstance(event, Called) and event.output_entry in fresh):
+                yield event
+        turn = history.turns + before
+        kept = _needed(known, events)
 
 
-def _details(session: Session) -> dict[tuple[str, str | None], object]:
-    if session.format != "transcript-log":
-        return dict(session.details)
+def _turns(entries: Sequence[Entry], events: Iterable[Event]) -> dict[str, int]:
+    """The turns that events of these entries belong to."""
+    ids = {entry.id for entry in entries}
+    return {event.entry: event.turn for event in events if event.entry in ids}
+
+
+def _needed(entries: Sequence[Entry], events: Iterable[Event]) -> list[Entry]:
+    """The entries with an open call, and those that answer the other calls of such an entry."""
+    calls = [event for event in events if isinstance(event, Called)]
+    needed = {call.entry for call in calls if not call.answered}
+    needed |= {call.output_entry for call in calls if call.entry in needed and call.output_entry}
+    return [entry for entry in entries if entry.id in needed]
+
+
+def _our_batches(session: Session) -> Iterator[Batch]:
+    store = JsonlStore(session.path)
+    seen = {entry.id for entry in session.entries}
+
+    def on_damage(error: CorruptLogError) -> None:
+        if error.offset >= session.size:  # what stands before was told when the session was read
+            at = f"line {error.line} (byte {error.offset})"
+            echo(one_line(f"{session.path}: {at}: error: {error.reason}; {error.advice}"), err=True)
+
+    for batch in store.follow(poll=_POLL, on_damage=on_damage):
+        if fresh := tuple(entry for entry in batch if entry.id not in seen):
+            yield fresh, _details(store)
+
+
+def _details(store: JsonlStore) -> Mapping[DetailKey, Json]:
     try:
-        return JsonlStore(session.path).details()
+        return store.details()
     except CorruptLogError:
-        return dict(JsonlStore(session.path).scan().details)
+        return store.scan().details
 
 
-def _batches(session: Session) -> Iterator[tuple[Entry, ...]]:
-    if session.format == "transcript-log":
-        seen = {entry.id for entry in session.entries}
-        for batch in JsonlStore(session.path).follow(poll=_POLL, on_damage=_tell):
-            if fresh := tuple(entry for entry in batch if entry.id not in seen):
-                yield fresh
-        return
-    count = len(session.entries)
-    size = session.size
+def _foreign_batches(session: Session) -> Iterator[Batch]:
+    seen = {entry.id for entry in session.entries}
+    told = {(finding.rule, finding.line) for finding in session.file_findings}
+    size, took = session.size, 0.0
     while True:
-        time.sleep(_POLL)
-        if os.stat(session.path).st_size != size:
-            again = open_session(session.path)
-            size = again.size
-            if fresh := again.entries[count:]:
-                yield fresh
-            count = len(again.entries)
-
-
-def _tell(error: CorruptLogError) -> None:
-    click.echo(plain(f"damaged: {error}"), err=True)
+        time.sleep(max(_POLL, took))
+        try:
+            now = os.stat(session.path).st_size
+        except OSError:
+            continue  # it was moved away; it may come back
+        if now == size:
+            continue
+        began = time.monotonic()
+        again = open_session(session.path)
+        took = time.monotonic() - began
+        size = again.size
+        found = {(finding.rule, finding.line): finding for finding in again.file_findings}
+        # The last line may still be under way: it is judged once another follows.
+        tell(finding for key, finding in found.items() if key not in told and finding.rule != "torn-tail")
+        told.update(key for key, finding in found.items() if finding.rule != "torn-tail")
+        if fresh := tuple(entry for entry in again.entries if entry.id not in seen):
+            seen.update(entry.id for entry in fresh)
+            yield fresh, again.details

@@ -132,7 +132,7 @@ def entry_from_value(value: Json, doubt: Doubt | None = None) -> Entry:
     if type(value) is not dict:
         raise EntryError("$", f"an entry is an object, not {_kind(value)}", "json")
     entry_id = _get(value, "id", str, "$") or ""
-    time = _time_in(value.get("timestamp"), "$.timestamp", doubt, "timestamp" in value)
+    time = _time_in(value.get("timestamp"), "$.timestamp", doubt)
     kind = _get(value, "type", str, "$") or ""
     known = kind in PAYLOADS
     if known:
@@ -240,10 +240,10 @@ def _texts_in(owner: dict[str, Json], key: str, where: str) -> tuple[str, ...]:
     return tuple(values)
 
 
-def _time_in(value: Json, where: str, doubt: Doubt | None, given: bool = True) -> datetime | None:
+def _time_in(value: Json, where: str, doubt: Doubt | None) -> datetime | None:
     if doubt is not None:
         time, doubtful = parse_time_leniently(value)
-        if doubtful is not None and given:
+        if doubtful is not None:
             doubt(f"{doubtful} at {where}")
         return time
     if value is None:

@@ -11,14 +11,17 @@ __all__ = ["INT64", "PAYLOADS", "RUN_STATUSES", "UINT64", "check_context", "chec
 
 INT64: Final = (-(2**63), 2**63 - 1)
 UINT64: Final = (0, 2**64 - 1)
+"""The least and the greatest integer of either kind."""
 
 PAYLOADS: Final = ("message", "context", "compaction", "run")
 """The known types of entries, each with its payload under the key of that name."""
 
 RUN_STATUSES: Final = ("completed", "failed", "cancelled")
+"""How a run may end."""
 
 
 def check_invocation(invocation: Invocation, message: Json) -> None:
+    """Check the prompt template of a message; raises :class:`EntryError`."""
     where = "$.invocation"
     if invocation.kind != "prompt_template":
         raise EntryError(f"{where}.kind", f"{invocation.kind!r} is no kind of an invocation")
@@ -31,6 +34,7 @@ def check_invocation(invocation: Invocation, message: Json) -> None:
 
 
 def check_context(context: ContextAttachment) -> None:
+    """Check a context attachment; raises :class:`EntryError`."""
     where = "$.context"
     for key, value in (
         ("attachmentId", context.attachment_id),
@@ -48,5 +52,6 @@ def check_context(context: ContextAttachment) -> None:
 
 
 def check_run(run: Run) -> None:
+    """Check that a run ends after it starts; raises :class:`EntryError`."""
     if run.completed_at < run.started_at:
         raise EntryError("$.run.completedAt", "the run ends before it starts")

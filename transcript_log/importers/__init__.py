@@ -109,6 +109,8 @@ class SourceRecord:
 
 def is_doubtful(text: bytes) -> bool:
     """Whether JSON text may hold a number that a log cannot: seldom yes where it holds none."""
+    if text.count(b"[") + text.count(b"{") > _json.MAX_NESTING:
+        return True
     return _json.has_long_digits(text) or b"0e000" in text.translate(_NUMBERS, b"+")
 
 
@@ -270,6 +272,7 @@ _PI_TYPES: Final = frozenset(
 _CLAUDE_KEYS: Final = frozenset({"parentUuid", "logicalParentUuid", "leafUuid", "isSidechain"})
 _CLAUDE_TYPED_KEYS: Final = frozenset({"sessionId", "messageId"})
 _CLAUDE_TYPES: Final = frozenset({"user", "assistant", "system", "progress", "attachment"})
+_OUR_HEADER: Final = b'{"type":"session","version":3'
 _OUR_TYPES: Final = frozenset({"message", "context", "compaction", "run"})
 
 
@@ -280,6 +283,9 @@ def sniff(first: bytes) -> SourceFormat | None:
     and this package could have written (version 3, no ``harness``) the entries decide: those
     of pi name a parent.
     """
+    begun = first.removeprefix(_BOM).strip(b" \t\r\n\0")
+    if begun and _OUR_HEADER.startswith(begun):
+        return "transcript-log"  # a log whose making was cut off
     text = first.removeprefix(_BOM).decode("utf-8", "replace")
     if _CODEX_DOCUMENT.match(text):
         return "codex"

@@ -1,0 +1,150 @@
+"""Real sessions of Codex: each one is shown, and counted as an independent count has it.
+
+``TRANSCRIPT_LOG_SHARED`` names a folder with a folder ``corpus`` in it; without it the folder
+``shared`` beside the checkout is used. The sessions themselves are not part of the repository.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from click.testing import CliRunner, Result
+
+from transcript_log.cli import main
+
+
+def folder() -> Path:
+    named = os.environ.get("TRANSCRIPT_LOG_SHARED")
+    shared = Path(named) if named else Path(__file__).resolve().parent.parent.parent / "shared"
+    return shared / "corpus"
+
+
+CORPUS: Final = folder()
+
+
+def facts() -> dict[str, dict[str, int]]:
+    """The numbers of each session, by its path in the corpus."""
+    table = CORPUS / "FACTS.tsv"
+    if not table.exists():
+        return {}
+    with table.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    return {
+        row["file"]: {name: int(value) for name, value in row.items() if name != "file"}
+        for row in rows
+        if (CORPUS / row["file"]).exists()
+    }
+
+
+FACTS: Final = facts()
+CODEX: Final = sorted(name for name in FACTS if name.startswith("codex/"))
+OTHERS: Final = sorted(name for name in FACTS if not name.startswith("codex/"))
+
+
+def each(names: list[str]) -> list[Any]:
+    """The sessions to parametrize a test with, or one that is skipped and says why."""
+    missing = pytest.mark.skip(reason=f"there is no such session in {CORPUS}")
+    return [pytest.param(name) for name in names] or [pytest.param("none", marks=missing)]
+
+
+needs_corpus = pytest.mark.skipif(not CODEX, reason=f"there is no corpus at {CORPUS}")
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(main, list(words))
+
+
+def is_harmless(text: str) -> bool:
+    return all(char.isprintable() or char in "\n\t" for char in text)
+
+
+@needs_corpus
+def test_every_codex_session_of_the_corpus_has_its_numbers() -> None:
+    there = {str(path.relative_to(CORPUS)) for path in (CORPUS / "codex").rglob("*.jsonl")}
+    assert there == set(CODEX)
+
+
+@pytest.mark.parametrize("name", each(CODEX))
+def test_a_codex_session_is_counted_as_others_count_it(name: str) -> None:
+    result = run("inspect", "--json", str(CORPUS / name))
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert told["format"] == "codex"
+    assert {key: told[key] for key in FACTS[name]} == FACTS[name]
+
+
+@pytest.mark.parametrize("name", each(CODEX))
+def test_a_codex_session_is_shown(name: str) -> None:
+    result = run("replay", str(CORPUS / name))
+    assert result.exit_code == 0, result.output
+    assert is_harmless(result.output)
+    assert not [line for line in result.stdout.split("\n") if line != line.rstrip()]
+    calls = [line for line in result.stdout.split("\n") if line.startswith("call ")]
+    assert len(calls) >= FACTS[name]["calls"]
+    assert result.stdout.count("→ not answered") == FACTS[name]["unanswered"]
+    assert result.stdout.count("\ncompacted") == FACTS[name]["compactions"]
+
+
+@pytest.mark.parametrize("name", each(CODEX))
+def test_a_codex_session_is_shown_as_json(name: str) -> None:
+    result = run("replay", "--json", str(CORPUS / name))
+    assert result.exit_code == 0, result.output
+    assert is_harmless(result.output)
+    events: list[dict[str, Any]] = [json.loads(line) for line in result.stdout.splitlines()]
+    called = [event for event in events if event["event"] == "called"]
+    assert len(called) == FACTS[name]["calls"]
+    assert sum(not event["answered"] for event in called) == FACTS[name]["unanswered"]
+    assert sum(event["event"] == "reasoned" for event in events) == FACTS[name]["reasoning"]
+    assert sum(event["event"] == "compacted" for event in events) == FACTS[name]["compactions"]
+    assert (
+        not [event for event in events if event["event"] == "output_without_call"]
+        or (FACTS[name]["orphan_results"])
+    )
+
+
+@pytest.mark.parametrize("name", each(CODEX))
+def test_a_codex_session_is_checked(name: str) -> None:
+    result = run("check", "--json", str(CORPUS / name))
+    found = [json.loads(line) for line in result.stdout.splitlines()]
+    assert result.exit_code == int(any(finding["severity"] != "note" for finding in found))
+    unanswered = [finding for finding in found if finding["rule"] == "unanswered-call"]
+    assert len(unanswered) == FACTS[name]["unanswered"]
+    lines = [finding["line"] for finding in found]
+    assert lines == sorted(lines)
+    assert {finding["path"] for finding in found} <= {str(CORPUS / name)}
+
+
+@pytest.mark.parametrize("command", ["replay", "inspect", "check"])
+@pytest.mark.parametrize("name", each(OTHERS))
+def test_a_session_of_another_agent_gives_one_clear_line(name: str, command: str) -> None:
+    result = run(command, str(CORPUS / name))
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    agent = {"pi": "a pi session", "claude-code": "a Claude Code session"}[name.partition("/")[0]]
+    assert agent in line
+    assert name in line
+
+
+@needs_corpus
+def test_a_folder_of_the_corpus_is_listed() -> None:
+    for agent in ("codex", "claude-code", "pi"):
+        there = {path.name for path in (CORPUS / agent).glob("*.jsonl")}
+        result = run("list", "--json", str(CORPUS / agent))
+        listed = [json.loads(line) for line in result.stdout.splitlines()]
+        assert {Path(log["path"]).name for log in listed} == there
+        assert {log["format"] for log in listed} == {agent}
+
+
+@pytest.mark.parametrize("name", each(CODEX))
+def test_a_foreign_session_is_never_salvaged(name: str) -> None:
+    before = (CORPUS / name).read_bytes()
+    result = run("salvage", str(CORPUS / name))
+    assert result.exit_code == 1
+    assert len(result.stderr.splitlines()) == 1
+    assert (CORPUS / name).read_bytes() == before
