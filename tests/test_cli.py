@@ -92,7 +92,7 @@ def answered(entry_id: str, call_id: str, text: Any = "a.txt", **more: Any) -> M
     return message(entry_id, {"type": "function_call_output", "call_id": call_id, "output": text}, **more)
 
 
-HEADER: Final = Header(id="s-1", timestamp=NOON, harness="transcript-log", cwd="/home/ada")
+HEADER: Final = Header(id="s-1", timestamp=NOON, harness="transcript-log", cwd="/home/user")
 
 
 def make(path: Path, *entries: Entry, details: tuple[Detail, ...] = (), header: Header = HEADER) -> Path:
@@ -185,7 +185,7 @@ DETAILS: Final = (
 )
 
 SHOWN: Final = """\
-session s-1  2026-01-02 12:00:00Z  /home/ada
+session s-1  2026-01-02 12:00:00Z  /home/user
 context    rules R.md  Be brief.
 
 ── turn 1 ──────────────────────────────  2026-01-02 12:00:00Z  u1
@@ -430,7 +430,7 @@ def test_inspect_as_json_has_every_number(log: Path) -> None:
         "path": str(log),
         "format": "transcript-log",
         "id": "s-1",
-        "cwd": "/home/ada",
+        "cwd": "/home/user",
         "version": 3,
         "entries": 21,
         "records": 22,

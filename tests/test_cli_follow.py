@@ -287,7 +287,7 @@ def rollout(*payloads: dict[str, Any]) -> list[bytes]:
 
 
 CODEX: Final = rollout(
-    {"id": "s-1", "timestamp": "2026-01-02T12:00:00Z", "cwd": "/home/ada"},
+    {"id": "s-1", "timestamp": "2026-01-02T12:00:00Z", "cwd": "/home/user"},
     {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "first"}]},
     {"type": "function_call", "name": "shell", "call_id": "one", "arguments": '{"cmd":"ls"}'},
     {"type": "exec_command_end", "call_id": "one", "exit_code": 0, "turn": 1},
