@@ -7,15 +7,12 @@ import time
 from collections.abc import Callable, Iterator
 
 from ._logfile.files import closing, open_to_read
-from ._logfile.reader import BatchReader, Decode, Fault
+from ._logfile.reader import BatchReader, CutError, Decode, Fault
 from ._reading import read_head
 from .entries import Entry
 from .errors import EntryNotFoundError
 
 __all__ = ["follow_log"]
-
-_SIGN = 64
-"""How many bytes before the end of a look tell whether the file is still the same one."""
 
 
 def follow_log(
@@ -56,26 +53,29 @@ def follow_log(
                 key = (now.st_dev, now.st_ino)
             if fd >= 0:
                 if position and os.pread(fd, len(sign), position - len(sign)) != sign:
-                    position = 0
+                    position, sign = 0, b""
                 if position == 0:
                     head = read_head(path, fd)
                     position, line = (0, 1) if head.header is None else (head.offset, head.line)
                 if position:
                     reader = BatchReader(path, fd, decode, on_fault, offset=position, line=line)
                     batch: list[Entry] = []
-                    for entry in reader:
-                        if entry.id not in seen:
-                            seen.add(entry.id)
-                            if found:
-                                batch.append(entry)
-                            elif entry.id == after:
-                                found = True
-                        if batch and not reader.more:
-                            yield tuple(batch)
-                            batch = []
-                    position, line = reader.end, reader.end_line
-                    size = min(_SIGN, position)
-                    sign = os.pread(fd, size, position - size)
+                    try:
+                        for entry in reader:
+                            if entry.id not in seen:
+                                seen.add(entry.id)
+                                if found:
+                                    batch.append(entry)
+                                elif entry.id == after:
+                                    found = True
+                            if batch and not reader.more:
+                                yield tuple(batch)
+                                batch = []
+                    except CutError:
+                        position, sign = 0, b""
+                        continue
+                    if reader.end != position:
+                        position, line, sign = reader.end, reader.end_line, reader.sign
             if not found and after:
                 raise EntryNotFoundError(after, path)
             if stop():

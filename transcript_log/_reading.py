@@ -17,16 +17,24 @@ from ._active import BoundarySearch
 from ._logfile.files import closing, open_to_read, telling
 from ._logfile.reader import (
     BatchReader,
+    CutError,
     Fault,
     TooLongError,
     lines_backwards,
     raw_lines,
     whole_end_before,
 )
-from ._logfile.seal import SPACE, is_intact, is_sealed
+from ._logfile.seal import LINE_LIMIT, SPACE, is_intact, is_sealed
 from .codec import decode_detail, decode_entry, decode_header
 from .entries import FORMAT_VERSION, Detail, Entry, Header, Json
-from .errors import CorruptLogError, EntryError, EntryNotFoundError, HeaderError, VersionError
+from .errors import (
+    CorruptLogError,
+    EntryError,
+    EntryNotFoundError,
+    HeaderError,
+    StorageError,
+    VersionError,
+)
 from .store import DetailKey, Place
 
 __all__ = [
@@ -127,9 +135,9 @@ def _head_of(path: str, text: bytes, offset: int, line: int, size: int, ended: b
 
 
 @contextlib.contextmanager
-def opened(path: str) -> Iterator[int | None]:
+def opened(path: str, *, follow: bool = True) -> Iterator[int | None]:
     """A descriptor for reading, closed in the end; None if there is no such file."""
-    fd = open_to_read(path)
+    fd = open_to_read(path, follow=follow)
     try:
         yield fd
     finally:
@@ -185,14 +193,18 @@ def load_entries(path: str) -> list[Entry]:
         StorageError: The file cannot be read.
     """
     with opened(path) as fd:
-        if fd is None or (reader := _strict_reader(path, fd)) is None:
-            return []
-        with collector_paused():
-            entries = reader.all()
-            ids = {entry.id for entry in entries}
-        if len(ids) != len(entries):
-            _raise_repeated(path, fd, None)
-        return entries
+        while True:
+            if fd is None or (reader := _strict_reader(path, fd)) is None:
+                return []
+            try:
+                with collector_paused():
+                    entries = reader.all()
+                    ids = {entry.id for entry in entries}
+            except CutError:
+                continue
+            if len(ids) != len(entries):
+                _raise_repeated(path, fd, None)
+            return entries
 
 
 def read_entries(path: str, after: str | None = None) -> Iterator[Entry]:
@@ -208,12 +220,16 @@ def read_entries(path: str, after: str | None = None) -> Iterator[Entry]:
             return
         sieve = _IdSieve()
         found = not after
-        for entry in reader:
-            sieve.add(entry.id)
-            if found:
-                yield entry
-            elif entry.id == after:
-                found = True
+        try:
+            for entry in reader:
+                sieve.add(entry.id)
+                if found:
+                    yield entry
+                elif entry.id == after:
+                    found = True
+        except CutError:
+            reason = "a writer took back a failed batch that had been read"
+            raise StorageError(path, "read on", reason, None, "read the log again") from None
         if sieve.doubtful:
             _raise_repeated(path, fd, sieve.doubtful)
         if not found and after:
@@ -293,7 +309,9 @@ def active_entries(path: str) -> list[Entry]:
             else:
                 _read_back(path, fd, head.offset, edge, entries, search)
             entries.reverse()
-            return entries
+        if len({entry.id for entry in entries}) != len(entries):
+            _raise_repeated(path, fd, None)
+        return entries
 
 
 def last_entries(path: str) -> list[Entry]:
@@ -331,7 +349,9 @@ def _read_back(
         if not text:
             continue
         sealed = is_sealed(text)
-        if sealed and (not is_intact(text) or (raw[:1] == b"\t" and not next_is_sealed)):
+        if len(raw) > LINE_LIMIT or (
+            sealed and (not is_intact(text) or (raw[:1] == b"\t" and not next_is_sealed))
+        ):
             _damaged_backwards(path, fd, offset)
         next_is_sealed = sealed
         try:
@@ -381,7 +401,7 @@ def read_details(path: str) -> Iterator[Detail]:
         CorruptLogError: The sidecar is damaged.
         StorageError: The file cannot be read.
     """
-    with opened(path) as fd:
+    with opened(path, follow=False) as fd:
         if fd is not None:
             for detail in BatchReader(path, fd, decode_detail, _raise_damage(path)):
                 if detail is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -17,7 +18,8 @@ from . import _json
 from ._logfile.files import sync_folder, telling
 from ._logfile.reader import BatchReader, Fault, TooLongError, raw_lines
 from ._logfile.seal import SPACE, is_intact, is_sealed, line_of, resealed, unsealed
-from ._reading import opened, read_head
+from ._reading import BOM, opened, read_head
+from ._times import format_time
 from .codec import (
     decode_detail,
     decode_entry,
@@ -32,6 +34,7 @@ from .findings import Finding
 
 __all__ = ["SalvagePlan", "plan_reseal", "plan_salvage", "write_plan"]
 
+_LONG: Final = re.compile(rb"[0-9]{19}")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 Lines = Iterator[bytes]
@@ -78,7 +81,7 @@ class _Plan:
 
     def rewrite(self, body: bytes) -> bytes:
         self.rewritten += 1
-        return line_of(body)
+        return line_of(body, checksum=_is_sealable(body))
 
     def find(self, rule: str, message: str, line: int, offset: int, entry: str | None = None) -> None:
         self.findings.append(
@@ -210,11 +213,19 @@ def _accept(doubt: str) -> None:
     """A doubtful time is told once the entry is placed."""
 
 
+def _is_sealable(body: bytes) -> bool:
+    """Whether a sealed line would be read as it stands: integers past 64 bits would be rounded."""
+    return _LONG.search(body) is None
+
+
 def _encoded(raw: bytes, entry: Entry) -> bytes:
     try:
         return encode_entry(entry)
     except EntryError:
-        return unsealed(raw)  # it holds what only its own spelling can tell, such as 1e400
+        # It holds what only its own spelling can tell, such as 1e400. Of repeated keys the last counts.
+        time = format_time(entry.timestamp or _EPOCH)
+        changed = _json.encode({"id": entry.id, "timestamp": time})
+        return unsealed(raw)[:-1] + b"," + changed[1:]
 
 
 def _batch_lines(plan: _Plan, batch: list[tuple[bytes, bool]]) -> Lines:
@@ -281,11 +292,12 @@ def plan_reseal(path: str, out: Callable[[bytes], None]) -> SalvagePlan:
         with telling(path, "read"):
             try:
                 for line, raw in enumerate(raw_lines(fd, 0), 1):
-                    text = raw.rstrip(SPACE)
+                    text = (raw.removeprefix(BOM) if line == 1 else raw).rstrip(SPACE)
                     if is_sealed(text) and not is_intact(text) and _is_object(text):
                         plan.find("checksum", "it gets a new checksum", line, offset)
                         plan.rewritten += 1
-                        out(resealed(text))
+                        body = unsealed(text)
+                        out(resealed(text) if _is_sealable(body) else body + b"\n")
                     else:
                         plan.kept += 1
                         out(raw)

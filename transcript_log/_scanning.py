@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from . import _json
-from ._logfile.reader import BatchReader, Fault, Torn
+from ._logfile.reader import BatchReader, CutError, Fault, Torn
 from ._reading import RESEAL_HEADER, Head, collector_paused, opened, read_head
 from .codec import decode_detail, decode_entry, detail_from_value, entry_from_value
 from .entries import Entry, Json
@@ -96,6 +96,14 @@ def scan_log(path: str, details_path: str) -> Scan | None:
         HeaderError: The header cannot be read.
         StorageError: The file cannot be read.
     """
+    while True:
+        try:
+            return _scan_log(path, details_path)
+        except CutError:
+            continue
+
+
+def _scan_log(path: str, details_path: str) -> Scan | None:
     with opened(path) as fd:
         if fd is None:
             return None
@@ -189,7 +197,7 @@ def _scan_entries(
 
 
 def _scan_details(path: str, scanner: _Scanner) -> dict[DetailKey, Json]:
-    with opened(path) as fd:
+    with opened(path, follow=False) as fd:
         if fd is None:
             return {}
         log_path, scanner.path = scanner.path, path

@@ -16,6 +16,7 @@ from typing import Any, Final, Literal, Self
 from . import _reading, _salvaging
 from ._batch import encode_batch, joined, left_to_write
 from ._following import follow_log
+from ._logfile.files import telling
 from ._logfile.lock import WriterLock
 from ._logfile.reader import Fault
 from ._logfile.seal import line_of
@@ -77,7 +78,7 @@ class JsonlStore:
             raise ValueError(f"durability is 'fsync' or 'os', not {durability!r}")
         self.path: Final = _real_path(os.fsdecode(path))
         # A link must lead to a log: one that leads nowhere could plant a file anywhere.
-        create = not os.path.islink(path)
+        self._creates = create = not os.path.islink(path)
         self.details_path: Final = self.path.removesuffix(".jsonl") + ".details.jsonl"
         self.lock_path: Final = self.path + ".lock"
         self.durability: Final = durability
@@ -239,9 +240,11 @@ class JsonlStore:
             self._log.settle()
             head = "" if self._log.last is None else self._log.last.id
             left = left_to_write(batch, self._known, self._stored, self.path)
-            if batch.entries and not left:
+            if batch.entries and not left and not batch.details:
+                self._log.sync()  # whoever wrote them may not have waited for the disk
                 return head
-            self._check_head(head, after)
+            if left or not batch.entries:
+                self._check_head(head, after)
             if batch.details:
                 self._sidecar.settle()
                 records = joined([body for _, body in batch.details], self.checksum)
@@ -256,14 +259,20 @@ class JsonlStore:
                 head = left[-1][0].id
                 for entry, _ in left:
                     self._known.add(entry.id)
+            else:
+                self._log.sync()
             return head
 
     def _check_fit(self) -> None:
         """Leave nothing, not even a lock file, beside a file that is no log of ours."""
         if not self._fit:
-            with _reading.opened(self.path) as fd:
+            with _reading.opened(self.path) as fd, telling(self.path, "read"):
                 if fd is not None:
                     self._begin(fd)
+                elif not self._creates:
+                    raise StorageError(
+                        self.path, "write", "the link leads to no log", None, "name the log itself"
+                    )
             self._fit = True
 
     def lease(self, wait: float | None = None) -> AbstractContextManager[None]:
@@ -281,9 +290,10 @@ class JsonlStore:
 
     def close(self) -> None:
         """Close the files. All that was acknowledged is safe without it; an append opens them again."""
-        self._log.close()
-        self._sidecar.close()
-        self._lock.close()
+        with self._lock.alone():
+            self._log.close()
+            self._sidecar.close()
+            self._lock.close()
 
     def __enter__(self) -> Self:
         return self
@@ -367,7 +377,7 @@ class JsonlStore:
         )
 
     def _mend(self, log: _Planner, sidecar: _Planner, apply: bool) -> tuple[SalvagePlan, SalvagePlan]:
-        with _reading.opened(self.path) as fd:
+        with _reading.opened(self.path) as fd, telling(self.path, "read"):
             if fd is not None:
                 self._begin(fd)  # another agent's file is not ours to mend
         if not apply:
@@ -376,7 +386,11 @@ class JsonlStore:
             plans = []
             for path, make in ((self.path, log), (self.details_path, sidecar)):
                 plan = make(_nowhere)
-                plans.append(_salvaging.write_plan(path, make) if plan.is_needed else plan)
+                try:
+                    plans.append(_salvaging.write_plan(path, make) if plan.is_needed else plan)
+                except StorageError as error:
+                    done = f"{plans[0].path} was mended, its old file is {plans[0].backup}" if plans else ""
+                    raise StorageError(error.path, error.doing, error.reason, error.errno, done) from error
             return plans[0], plans[1]
 
 

@@ -66,7 +66,12 @@ def list_logs(folder: str | os.PathLike[str]) -> list[Listed]:
 
 def _may_be_log(entry: os.DirEntry[str]) -> bool:
     name = entry.name
-    return name.endswith(".jsonl") and not name.endswith(".details.jsonl") and entry.is_file()
+    if not name.endswith(".jsonl") or name.endswith(".details.jsonl"):
+        return False
+    try:
+        return entry.is_file()
+    except OSError:
+        return True  # such as a link that leads to itself: looking at it tells
 
 
 def _look_at(entry: os.DirEntry[str]) -> Listed:

@@ -84,9 +84,7 @@ class MemoryStore:
         with self._lock:
             left = left_to_write(batch, self._lines, self._stored, _PATH)
             head = next(reversed(self._lines), "")
-            if batch.entries and not left:
-                return head
-            if after is not None and head != after:
+            if (left or not batch.entries) and after is not None and head != after:
                 raise ConflictError(_PATH, after, head)
             self._details.extend(line for _, line in batch.details)
             self._lines.update((entry.id, line) for entry, line in left)

@@ -36,8 +36,10 @@ def telling(path: str, doing: str, advice: str = "") -> Iterator[None]:
         raise StorageError.of(path, doing, error, advice) from error
 
 
-def open_to_read(path: str) -> int | None:
+def open_to_read(path: str, *, follow: bool = True) -> int | None:
     """A descriptor of a regular file, for reading; None if there is no such file.
+
+    A link is followed if ``follow`` says so.
 
     Raises:
         StorageError: It is no regular file, or may not be read.
@@ -45,7 +47,7 @@ def open_to_read(path: str) -> int | None:
     with telling(path, "read"):
         try:
             # O_NONBLOCK: opening a FIFO would wait for a writer.
-            fd = os.open(path, os.O_RDONLY | _COMMON)
+            fd = os.open(path, os.O_RDONLY | _COMMON | (0 if follow else os.O_NOFOLLOW))
         except FileNotFoundError:
             return None
         _only_regular(fd, path, "read")
@@ -102,7 +104,16 @@ def make_to_append(path: str, beginning: bytes) -> int:
             tighten(fd)
             write_all(fd, beginning)
             os.fdatasync(fd)
-            os.link(draft, path, follow_symlinks=False)  # unlike a rename, this never replaces a file
+            try:
+                os.link(draft, path, follow_symlinks=False)  # unlike a rename, this never replaces a file
+            except OSError as error:
+                if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
+                    raise
+                # No hard links here: made in place. Readers know what a crash leaves of that.
+                closing(fd)
+                fd, _ = open_to_append(path)
+                write_all(fd, beginning)
+                os.fdatasync(fd)
         except BaseException:
             closing(fd)
             raise

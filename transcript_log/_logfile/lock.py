@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
+from weakref import WeakSet
 
 import orjson
 
@@ -43,7 +44,17 @@ _RECORD: Final = 256
 _leases: dict[str, tuple[object, str]] = {}
 """The leases held in this process: log path to holder and since when."""
 
-os.register_at_fork(after_in_child=_leases.clear)
+_locks: WeakSet[WriterLock] = WeakSet()
+"""The locks of this process, for its children: what a parent holds, a child does not."""
+
+
+def _start_anew() -> None:
+    _leases.clear()
+    for lock in tuple(_locks):
+        lock.start_anew()
+
+
+os.register_at_fork(after_in_child=_start_anew)
 
 
 class _ForOneBatch:
@@ -77,12 +88,13 @@ class WriterLock:
         self._lock_path = lock_path
         self._wait = wait
         self._batch = _ForOneBatch(self)
-        self._reset()
+        self.start_anew()
+        _locks.add(self)
 
-    def _reset(self) -> None:
+    def start_anew(self) -> None:
+        """Hold nothing: in the beginning, and in a child after a fork."""
         if self._record_fd >= 0:
             closing(self._record_fd)
-        self._pid = os.getpid()
         self._thread = threading.RLock()
         self._file: BaseFileLock | None = None
         self._record_fd = -1
@@ -93,7 +105,11 @@ class WriterLock:
     @property
     def is_leased(self) -> bool:
         """Whether this object holds a lease, in this process."""
-        return self._leased and self._pid == os.getpid()
+        return self._leased
+
+    def alone(self) -> AbstractContextManager[object]:
+        """Keep the other threads of this store out, and no other process."""
+        return self._thread
 
     def batch(self) -> AbstractContextManager[None]:
         """Hold the lock for one batch.
@@ -112,8 +128,6 @@ class WriterLock:
             LogBusyError: Another writer has it, for longer than ``wait`` seconds; or this
                 process holds a lease on the log already.
         """
-        if self._pid != os.getpid():
-            self._reset()
         with self._thread:
             self._refuse_beside_a_lease()
             self._acquire(wait)
@@ -131,8 +145,6 @@ class WriterLock:
 
     def begin_batch(self) -> None:
         """Take the lock for one batch; see :meth:`batch`."""
-        if self._pid != os.getpid():  # a child after fork: nothing of the parent's is held here
-            self._reset()
         self._thread.acquire()
         if self._leased:
             return
@@ -186,7 +198,11 @@ class WriterLock:
                     raise self._busy() from None
                 self._turn = time.monotonic()
                 self._shared_until = self._turn + _SHARED
-        self._say_who()
+        try:
+            self._say_who()
+        except BaseException:
+            self._release()
+            raise
 
     def _refuse_special_file(self) -> None:
         with telling(self._lock_path, "lock the log"), contextlib.suppress(FileNotFoundError):
@@ -242,7 +258,7 @@ class WriterLock:
 
     def close(self) -> None:
         """Let go of the lock file. A lease that is held stays held."""
-        if self._pid == os.getpid() and self._record_fd >= 0 and not self._leased:
+        if self._record_fd >= 0 and not self._leased:
             closing(self._record_fd)
             self._record_fd = -1
 

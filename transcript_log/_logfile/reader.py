@@ -22,6 +22,7 @@ from .seal import LINE_LIMIT, SPACE, is_intact, is_sealed
 
 __all__ = [
     "BatchReader",
+    "CutError",
     "Decode",
     "Fault",
     "TooLongError",
@@ -37,6 +38,9 @@ Decode = Callable[[bytes, bool], T]
 """Reads one line; told whether it has an intact seal. Raises :class:`EntryError`."""
 
 _BLOCK: Final = 1 << 20
+_SIGN: Final = 64
+"""How many bytes before the end of what was read tell whether it is still there."""
+
 _EDGE: Final = 512
 """A device loses whole sectors: what power loss leaves unwritten begins and ends on this edge."""
 
@@ -68,6 +72,13 @@ class Torn:
 
 class TooLongError(Exception):
     """No line feed came within the limit."""
+
+
+class CutError(Exception):
+    """What was read is not in the file any more: a writer took a failed batch back.
+
+    It was never acknowledged. Reading from the beginning once more gives what is there.
+    """
 
 
 class _Source(io.RawIOBase):
@@ -120,6 +131,7 @@ class BatchReader(Generic[T]):
         sealed: Whether that line has an intact seal.
         end: Once everything is read: where the last whole batch ends; and on which line
             (``end_line``) what follows begins.
+        sign: The last bytes before ``end``, as they were read.
         torn: Once everything is read: what a crash left behind that, if anything.
         ended: Once everything is read: False if the last whole line lacks its line feed.
         lines: Once everything is read: how many physical lines there are.
@@ -145,6 +157,7 @@ class BatchReader(Generic[T]):
         self.sealed = False
         self.end = offset
         self.end_line = line
+        self.sign = b""
         self.torn: Torn | None = None
         self.ended = True
         self.lines = line - 1
@@ -162,6 +175,7 @@ class BatchReader(Generic[T]):
         decode = self._decode
         values: list[T] = []
         pending: list[T] = []
+        closing = b""
         offset, number = self.offset, self.line
         with telling(self._path, "read"):
             try:
@@ -188,8 +202,10 @@ class BatchReader(Generic[T]):
                     number += 1
                     self.offset = offset
                     self.line = number
+                    closing = raw
             except (EntryError, TooLongError):
                 pass
+            self.sign = closing[-_SIGN:]
             values.extend(self._batches())
         return values
 
@@ -238,6 +254,7 @@ class BatchReader(Generic[T]):
                         number += 1
                         if not pending:
                             end, end_line = offset, number
+                            self.sign = raw[-_SIGN:]
                             self.ended = raw[-1:] == b"\n"
                         continue
                     sealed = is_sealed(text)
@@ -262,6 +279,8 @@ class BatchReader(Generic[T]):
                         doubted = (offset, raw)
                         again = True
                         break
+                    if self.sign != os.pread(self._fd, len(self.sign), end - len(self.sign)):
+                        raise CutError
                     if self._is_lost_write(end):
                         seen = os.fstat(self._fd).st_size
                         break
@@ -286,6 +305,7 @@ class BatchReader(Generic[T]):
                 offset += size
                 number += 1
                 end, end_line = offset, number
+                self.sign = raw[-_SIGN:]
                 self.ended = raw[-1:] == b"\n"
             if again:
                 continue
@@ -338,7 +358,8 @@ class BatchReader(Generic[T]):
                     text = raw.rstrip(SPACE)
                     if not is_sealed(text) or not is_intact(text):
                         return False
-                    closed = raw[:1] != b"\t"
+                # A line that begins with neither mark nor hole ends its batch, whatever is left of it.
+                closed = closed or raw[:1] not in (b"\t", b"\0")
                 offset += len(raw)
         except TooLongError:
             return False

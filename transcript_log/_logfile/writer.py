@@ -96,6 +96,7 @@ class AppendFile(Generic[T]):
         self._end = -1
         self._missing = _BEGUN
         self._new = False
+        self._unlisted = True  # its entry in the folder may not be on disk, whoever made it
         self._undo: tuple[int, T | None] = (0, None)
 
     # ------------------------------------------------------------------- before a batch
@@ -126,7 +127,9 @@ class AppendFile(Generic[T]):
         except OSError as error:
             raise StorageError.of(self.path, "write", error) from error
         if self._fd >= 0 and self._key == (status.st_dev, status.st_ino):
-            if status.st_size == self._end:
+            # Whatever became of the batch that it was made for, others may have added to it since.
+            self._new = False
+            if status.st_size == self._end and not self._missing.missing:
                 return
         else:
             self.close()
@@ -157,7 +160,7 @@ class AppendFile(Generic[T]):
 
     def _find_end(self) -> None:
         fd = self._fd
-        if 0 <= self._end <= os.fstat(fd).st_size:
+        if not self._missing.missing and 0 <= self._end <= os.fstat(fd).st_size:
             start = self._end
         else:
             self.last = None
@@ -236,8 +239,9 @@ class AppendFile(Generic[T]):
                 os.fdatasync(self._fd)
             write_all(self._fd, batch)
             self._sync()
-            if self._new and self._durable:
+            if self._unlisted and self._durable:
                 sync_folder(self.path)
+                self._unlisted = False
         except BaseException:
             self._roll_back(start)
             raise
@@ -246,6 +250,16 @@ class AppendFile(Generic[T]):
         self._new = False
         self._end = start + len(beginning.missing) + len(batch)
         self.last = last
+
+    def sync(self) -> None:
+        """Put on disk what is in the file, for a durable one.
+
+        Raises:
+            StorageError: The system refused.
+        """
+        if self._fd >= 0:
+            with telling(self.path, "write"):
+                self._sync()
 
     def take_back(self) -> None:
         """Undo the last :meth:`add`, before anybody was told of it."""
@@ -263,9 +277,9 @@ class AppendFile(Generic[T]):
         try:
             os.ftruncate(self._fd, end)
             self._sync()
-        except OSError as error:
+        except (OSError, ValueError) as error:
             # A later write behind what may or may not be there would make damage of it.
-            self._poison = f"a failed write could not be taken back ({os.strerror(error.errno or 0)})"
+            self._poison = f"a failed write could not be taken back ({error})"
         self._end = end
 
     def _sync(self) -> None:
