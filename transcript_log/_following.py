@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from ._logfile.files import closing, open_to_read
 from ._logfile.reader import BatchReader, CutError, Decode, Fault
-from ._reading import read_head
+from ._reading import RESEAL_HEADER, read_head
 from .entries import Entry
 from .errors import EntryNotFoundError
 
@@ -57,6 +57,8 @@ def follow_log(
                 if position == 0:
                     head = read_head(path, fd)
                     position, line = (0, 1) if head.header is None else (head.offset, head.line)
+                    if head.fault:
+                        on_fault(Fault(*head.at, head.text, head.fault, RESEAL_HEADER, True))
                 if position:
                     reader = BatchReader(path, fd, decode, on_fault, offset=position, line=line)
                     batch: list[Entry] = []
