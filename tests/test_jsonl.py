@@ -434,7 +434,7 @@ def test_a_file_that_is_no_log_of_ours_is_never_written_to(path: Path, name: str
         store.create,
         lambda: store.create(exist_ok=True),
     ):
-        with pytest.raises(HeaderError, match="it is never written to") as caught:
+        with pytest.raises(HeaderError, match="never written to") as caught:
             call()
         assert caught.value.path == str(path)
         # Neither a lock file nor a sidecar is left beside it.
@@ -466,9 +466,9 @@ def test_another_version_is_refused_naming_both(path: Path, name: str, found: in
         assert (error.line, error.offset) == (1, 0)
 
 
-def test_a_pi_session_is_refused_naming_the_import(path: Path) -> None:
+def test_a_pi_session_is_refused_by_its_name(path: Path) -> None:
     path.write_bytes(PI)
-    with pytest.raises(HeaderError, match="import"):
+    with pytest.raises(HeaderError, match="this is a pi session"):
         quick(path).append(said("a"))
     # The same entries under a header that names who made it are nobody else's.
     path.write_bytes(PI.replace(b'"cwd"', b'"harness":"transcript-log","cwd"'))

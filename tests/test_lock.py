@@ -321,6 +321,20 @@ def test_a_forked_child_can_neither_use_nor_end_the_lease_of_its_parent(path: Pa
     assert ids(store) == ["a", "d", "e"]
 
 
+def test_a_forked_child_that_leaves_the_block_of_a_lease_does_not_end_it(path: Path) -> None:
+    store = quick(path, 0.0)
+    lease = store.lease()
+    with lease:
+        child = Child(lambda child: lease.__exit__(None, None, None))
+        assert child.hear() == ""
+        assert child.wait() == 0
+        other = Child(lambda child: quick(path, 0.0).append(said("a")))
+        assert other.hear().startswith("LogBusyError")
+        assert other.wait() == 1
+        assert store.append(said("b")) == "b"
+    assert ids(store) == ["b"]
+
+
 def test_a_store_goes_on_in_a_forked_child_and_in_its_parent(path: Path) -> None:
     store = quick(path, _SOON)
     store.append(said("a"))

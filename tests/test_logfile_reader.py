@@ -302,6 +302,26 @@ def test_a_fault_says_why_and_what_to_do() -> None:
     assert [isinstance(fault.error, EntryError) for fault in seen.faults] == [False, True, False]
 
 
+@settings(max_examples=150)
+@given(st.lists(st.sampled_from(_KINDS), max_size=12), st.integers(0, 40))
+def test_a_file_read_at_once_gives_what_it_gives_line_by_line(kinds: list[str], cut: int) -> None:
+    data = b"".join(_line(kind, number) for number, kind in enumerate(kinds))
+    with holding(data[: max(0, len(data) - cut)]) as file:
+        seen = look(file)
+        faults: list[Fault] = []
+
+        def on_fault(fault: Fault) -> Iterable[int]:
+            faults.append(fault)
+            return ()
+
+        reader = BatchReader("log", file.fileno(), decode, on_fault)
+        assert reader.all() == seen.values
+    assert [(fault.line, fault.offset, fault.raw) for fault in faults] == [
+        (fault.line, fault.offset, fault.raw) for fault in seen.faults
+    ]
+    assert (reader.torn, reader.end, reader.ended) == (seen.torn, seen.end, seen.ended)
+
+
 # ------------------------------------------------------------------ backwards and forwards
 
 

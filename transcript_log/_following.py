@@ -73,6 +73,7 @@ def follow_log(
                             if batch and not reader.more:
                                 yield tuple(batch)
                                 batch = []
+                                reader.check_end()
                     except CutError:
                         position, sign = 0, b""
                         continue

@@ -42,7 +42,6 @@ __all__ = [
     "Head",
     "active_entries",
     "collector_paused",
-    "is_pi",
     "last_entries",
     "load_details",
     "load_entries",
@@ -50,14 +49,19 @@ __all__ = [
     "read_details",
     "read_entries",
     "read_head",
+    "refuse_pi",
 ]
 
 T = TypeVar("T")
 
 BOM: Final = b"\xef\xbb\xbf"
 _HEADER_TEXT: Final = b'{"type":"session","version":3'
-_NOT_OURS: Final = "if another agent wrote it, read it with 'transcript-log replay'; it is never written to"
+_NOT_OURS: Final = "it is never written to"
+_IMPORT: Final = "import it into a log of its own; it is never written to"
 _NEWER: Final = "read it with the version of transcript-log that wrote it; it is never written to"
+_MEND_HEADER: Final = (
+    "mend that line in a copy of the file, then run 'transcript-log salvage --reseal' on the copy"
+)
 RESEAL_HEADER: Final = "if it was edited on purpose, run 'transcript-log salvage --reseal' on the file"
 
 
@@ -123,6 +127,9 @@ def _head_of(path: str, text: bytes, offset: int, line: int, size: int, ended: b
         begun = text.strip(SPACE).rstrip(b"\0")
         if not ended and (begun.startswith(_HEADER_TEXT) or _HEADER_TEXT.startswith(begun)):
             return Head(None, offset, line)
+        if is_sealed(text) and not is_intact(text):
+            reason = f"the header is damaged: its checksum does not match, and it cannot be read ({error})"
+            raise HeaderError(path, line, offset, reason, _MEND_HEADER, None, "header-json") from error
         if error.where == "$.version" and error.kind != "json":
             raise VersionError(path, line, offset, error.reason, FORMAT_VERSION, _NEWER) from error
         kind = "header-type" if error.where == "$.type" and error.kind != "json" else "header-json"
@@ -175,6 +182,7 @@ def _strict_head(path: str, fd: int) -> Head:
     if head.fault:
         line, offset = head.at
         raise HeaderError(path, line, offset, head.fault, RESEAL_HEADER, None, "header-json")
+    refuse_pi(path, fd, head)
     return head
 
 
@@ -290,6 +298,14 @@ def active_entries(path: str) -> list[Entry]:
         CorruptLogError: What had to be read is damaged.
         StorageError: The file cannot be read.
     """
+    while True:
+        try:
+            return _active_entries(path)
+        except CutError:
+            continue
+
+
+def _active_entries(path: str) -> list[Entry]:
     with opened(path) as fd:
         if fd is None:
             return []
@@ -316,6 +332,14 @@ def active_entries(path: str) -> list[Entry]:
 
 def last_entries(path: str) -> list[Entry]:
     """The last few entries of a log, found from its end; damage among them is passed over."""
+    while True:
+        try:
+            return _last_entries(path)
+        except CutError:
+            continue
+
+
+def _last_entries(path: str) -> list[Entry]:
     with opened(path) as fd:
         if fd is None:
             return []
@@ -327,7 +351,14 @@ def last_entries(path: str) -> list[Entry]:
             return list(BatchReader(path, fd, decode_entry, lambda _: (), offset=edge))
 
 
-def is_pi(fd: int, offset: int) -> bool:
+def refuse_pi(path: str, fd: int, head: Head) -> None:
+    """Raise for a session of pi, whose header may look like ours."""
+    if head.header is not None and head.header.harness is None and _is_pi(fd, head.offset):
+        reason = "this is a pi session, not a log of ours"
+        raise HeaderError(path, *head.at, reason, _IMPORT, None, "header-type")
+
+
+def _is_pi(fd: int, offset: int) -> bool:
     """Whether the first line from ``offset`` on is an entry of a pi session: it has a parent."""
     with contextlib.suppress(TooLongError, ValueError):
         for raw in raw_lines(fd, offset):
@@ -410,5 +441,6 @@ def read_details(path: str) -> Iterator[Detail]:
 
 def load_details(path: str) -> dict[DetailKey, Json]:
     """The payloads of a sidecar; of several for one key the last."""
-    with collector_paused():
-        return {(detail.id, detail.entry): detail.payload for detail in read_details(path)}
+    while True:
+        with collector_paused(), contextlib.suppress(CutError):
+            return {(detail.id, detail.entry): detail.payload for detail in read_details(path)}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -34,7 +33,6 @@ from .findings import Finding
 
 __all__ = ["SalvagePlan", "plan_reseal", "plan_salvage", "write_plan"]
 
-_LONG: Final = re.compile(rb"[0-9]{19}")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 Lines = Iterator[bytes]
@@ -62,8 +60,8 @@ class SalvagePlan:
 
     @property
     def is_needed(self) -> bool:
-        """Whether there is anything to do."""
-        return bool(self.findings)
+        """Whether there is anything to do. A torn tail alone is left to the next writer."""
+        return any(finding.severity != "note" for finding in self.findings)
 
 
 class _Plan:
@@ -79,15 +77,15 @@ class _Plan:
         self.kept += 1
         return line if line[-1:] == b"\n" else line + b"\n"
 
-    def rewrite(self, body: bytes) -> bytes:
+    def rewrite(self, body: bytes, sealable: bool = True) -> bytes:
         self.rewritten += 1
-        return line_of(body, checksum=_is_sealable(body))
+        return line_of(body, checksum=sealable and _is_sealable(body))
 
     def find(self, rule: str, message: str, line: int, offset: int, entry: str | None = None) -> None:
         self.findings.append(
             Finding(
                 rule=rule,
-                severity="warning",
+                severity="note" if rule == "torn-tail" else "warning",
                 message=message,
                 path=self.path,
                 line=line,
@@ -109,6 +107,7 @@ class _Line:
     raw: bytes
     entry: Entry
     stays: bool
+    sealable: bool = True
 
 
 def plan_salvage(
@@ -151,6 +150,7 @@ def _log_lines(path: str, fd: int, plan: _Plan, id_source: IdSource) -> Lines:
 
     def save(fault: Fault) -> list[_Line]:
         saved: list[_Line] = []
+        broken = "checksum" in fault.reason
         for first, last, value in _json.decode_all(fault.raw):
             with contextlib.suppress(EntryError):
                 entry = entry_from_value(value, _accept)
@@ -158,17 +158,21 @@ def _log_lines(path: str, fd: int, plan: _Plan, id_source: IdSource) -> Lines:
                 try:
                     decode_entry(piece)
                 except EntryError:
-                    saved.append(_Line(piece, entry, False))
+                    saved.append(_Line(piece, entry, False, not broken))
                 else:
-                    saved.append(_Line(b"\t" + piece, entry, True))
-        what = f"{len(saved)} of its values are kept" if saved else "it is left out"
+                    saved.append(_Line(b"\t" + piece, entry, True, not broken))
+        what = "it is left out"
+        if saved:
+            what = "it is kept" if len(saved) == 1 else f"the {len(saved)} entries on it are kept"
+        if saved and broken:
+            what += ", without a checksum: it may not say what was written"
         plan.find("damaged-line", f"{fault.reason}; {what}", fault.line, fault.offset)
         return saved
 
     reader: BatchReader[_Line] = BatchReader(path, fd, decode, save, offset=head.offset, line=head.line)
     ids: dict[str, Entry] = {}
     moment = _time_of(head.header)
-    batch: list[tuple[bytes, bool]] = []
+    batch: list[tuple[bytes, bool, bool]] = []
     for item in reader:
         entry, stays = item.entry, item.stays
         if not stays and entry.timestamp is None:
@@ -201,7 +205,8 @@ def _log_lines(path: str, fd: int, plan: _Plan, id_source: IdSource) -> Lines:
                 plan.find("repeated-id", message, reader.line, reader.offset, entry.id)
                 entry, stays = replace(entry, id=fresh), False
             ids[entry.id] = entry
-            batch.append((item.raw, True) if stays else (_encoded(item.raw, entry), False))
+            raw = item.raw if stays else _encoded(item.raw, entry)
+            batch.append((raw, stays, item.sealable))
         if not reader.more:
             yield from _batch_lines(plan, batch)
             batch = []
@@ -215,7 +220,13 @@ def _accept(doubt: str) -> None:
 
 def _is_sealable(body: bytes) -> bool:
     """Whether a sealed line would be read as it stands: integers past 64 bits would be rounded."""
-    return _LONG.search(body) is None
+    if not _json.has_long_digits(body):
+        return True
+    try:
+        _json.encode(_json.decode(body))
+    except (EntryError, ValueError):
+        return False
+    return True
 
 
 def _encoded(raw: bytes, entry: Entry) -> bytes:
@@ -228,16 +239,16 @@ def _encoded(raw: bytes, entry: Entry) -> bytes:
         return unsealed(raw)[:-1] + b"," + changed[1:]
 
 
-def _batch_lines(plan: _Plan, batch: list[tuple[bytes, bool]]) -> Lines:
+def _batch_lines(plan: _Plan, batch: list[tuple[bytes, bool, bool]]) -> Lines:
     """The lines of a batch: as they stand if it is whole, else each on its own."""
     if not batch:
         return
-    whole = all(stays for _, stays in batch) and batch[-1][0][:1] != b"\t"
-    for raw, stays in batch:
+    whole = all(stays for _, stays, _ in batch) and batch[-1][0][:1] != b"\t"
+    for raw, stays, sealable in batch:
         if whole:
             yield plan.keep(raw)
         else:
-            yield plan.rewrite(unsealed(raw) if stays else raw)
+            yield plan.rewrite(unsealed(raw) if stays else raw, sealable)
 
 
 def _detail_lines(path: str, fd: int, plan: _Plan) -> Lines:
@@ -256,9 +267,9 @@ def _detail_lines(path: str, fd: int, plan: _Plan) -> Lines:
         return saved
 
     reader = BatchReader(path, fd, decode, save)
-    batch: list[tuple[bytes, bool]] = []
+    batch: list[tuple[bytes, bool, bool]] = []
     for raw, _ in reader:
-        batch.append((raw, True))
+        batch.append((raw, True, True))
         if not reader.more:
             yield from _batch_lines(plan, batch)
             batch = []
@@ -289,23 +300,29 @@ def plan_reseal(path: str, out: Callable[[bytes], None]) -> SalvagePlan:
         if fd is None:
             return plan.result()
         line, offset = 0, 0
+        unsealable: list[tuple[int, int]] = []
         with telling(path, "read"):
             try:
                 for line, raw in enumerate(raw_lines(fd, 0), 1):
                     text = (raw.removeprefix(BOM) if line == 1 else raw).rstrip(SPACE)
                     if is_sealed(text) and not is_intact(text) and _is_object(text):
-                        plan.find("checksum", "it gets a new checksum", line, offset)
-                        plan.rewritten += 1
-                        body = unsealed(text)
-                        out(resealed(text) if _is_sealable(body) else body + b"\n")
-                    else:
-                        plan.kept += 1
-                        out(raw)
+                        if _is_sealable(unsealed(text)):
+                            plan.find("checksum", "it gets a new checksum", line, offset)
+                            plan.rewritten += 1
+                            out(resealed(text))
+                            offset += len(raw)
+                            continue
+                        unsealable.append((line, offset))
+                    plan.kept += 1
+                    out(raw)
                     offset += len(raw)
             except TooLongError:
                 raise CorruptLogError(
                     path, line + 1, offset, "the line is too long", "run 'transcript-log salvage' first"
                 ) from None
+        if unsealable and not plan.findings:
+            reason = "the line holds a number that a line with a checksum cannot keep"
+            raise CorruptLogError(path, *unsealable[0], reason, "run 'transcript-log salvage' on the file")
     return plan.result()
 
 

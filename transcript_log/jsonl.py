@@ -24,7 +24,7 @@ from ._logfile.writer import AppendFile, Beginning
 from ._scanning import scan_log
 from .codec import decode_detail, decode_entry, encode_header
 from .entries import Detail, Entry, Header, IdSource, Json, new_header, new_id
-from .errors import ConflictError, CorruptLogError, HeaderError, SessionIdError, StorageError
+from .errors import ConflictError, CorruptLogError, SessionIdError, StorageError
 from .store import DetailKey, Scan
 
 __all__ = ["Durability", "JsonlStore", "SalvagePlan", "session_path"]
@@ -77,6 +77,9 @@ class JsonlStore:
         if durability not in ("fsync", "os"):
             raise ValueError(f"durability is 'fsync' or 'os', not {durability!r}")
         self.path: Final = _real_path(os.fsdecode(path))
+        if self.path.endswith(".details.jsonl"):
+            reason = "that is the name of a sidecar"
+            raise StorageError(self.path, "open", reason, None, "name the log that it stands beside")
         # A link must lead to a log: one that leads nowhere could plant a file anywhere.
         self._creates = create = not os.path.islink(path)
         self.details_path: Final = self.path.removesuffix(".jsonl") + ".details.jsonl"
@@ -329,16 +332,7 @@ class JsonlStore:
         end_first = b"" if head.ended else b"\n"
         if head.header is None:
             return Beginning(head.offset, end_first + self._header_line())
-        if head.header.harness is None and _reading.is_pi(fd, head.offset):
-            raise HeaderError(
-                self.path,
-                head.at[0],
-                head.at[1],
-                "this is a pi session, not a log of ours",
-                "make a log of it with 'transcript-log import'; it is never written to",
-                None,
-                "header-type",
-            )
+        _reading.refuse_pi(self.path, fd, head)
         return Beginning(head.offset, end_first)
 
     # ------------------------------------------------------------------------- mending
@@ -380,7 +374,9 @@ class JsonlStore:
         with _reading.opened(self.path) as fd, telling(self.path, "read"):
             if fd is not None:
                 self._begin(fd)  # another agent's file is not ours to mend
-        if not apply:
+        if apply:
+            self._check_fit()
+        else:
             return log(_nowhere), sidecar(_nowhere)
         with self._lock.batch():
             plans = []

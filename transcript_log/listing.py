@@ -10,8 +10,10 @@ from typing import Final
 import orjson
 
 from . import items
+from ._logfile.seal import is_intact, is_sealed
 from ._times import parse_time_leniently
-from .errors import StorageError
+from .codec import decode_header
+from .errors import EntryError, StorageError
 from .importers import SourceFormat, first_members, sniff
 
 __all__ = ["Listed", "list_logs"]
@@ -106,7 +108,7 @@ def _look_at(entry: os.DirEntry[str]) -> Listed:
         modified=modified,
         size=size,
         text=_first_user_text(head),
-        problem="" if tail[-1:] == b"\n" else _unfinished(tail),
+        problem=_problem_of(form, first, tail),
     )
 
 
@@ -138,6 +140,20 @@ def _first_user_text(head: bytes) -> str:
                 return " ".join(text[:400].split())[:120]
         at = head.find(b'"user"', end) if end >= 0 else -1
     return ""
+
+
+def _problem_of(form: SourceFormat, first: bytes, tail: bytes) -> str:
+    if form == "transcript-log":
+        try:
+            decode_header(first)
+        except EntryError:
+            return "its header cannot be read"
+        cut = tail.rfind(b"\n", 0, -1)
+        last = tail[cut + 1 :] if cut >= 0 else b""
+        for line in (first.rstrip(b" \t\r\n"), last.rstrip(b" \t\r\n")):
+            if is_sealed(line) and not is_intact(line):
+                return "a line of it is damaged"
+    return "" if tail[-1:] == b"\n" else _unfinished(tail)
 
 
 def _unfinished(tail: bytes) -> str:

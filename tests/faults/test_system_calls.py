@@ -95,6 +95,8 @@ def judge(run: Session, *, durable: bool) -> None:
     """Acknowledged batches are there, the others are not; the next append works, through any store."""
     everything = [*run.before, *TODO]
     assert held(run.path, everything) == [*run.before, *run.acknowledged], run.errors
+    kept = {detail.id for batch in [*run.before, *run.acknowledged] for detail in batch.details}
+    assert {name for name, _ in JsonlStore(run.path).details()} == kept
     rules = [finding.rule for finding in JsonlStore(run.path).scan().findings]
     assert set(rules) <= ({"torn-tail"} if not run.acknowledged else set())
     for batch in TODO:  # those that are there are not written again

@@ -38,7 +38,7 @@ Decode = Callable[[bytes, bool], T]
 """Reads one line; told whether it has an intact seal. Raises :class:`EntryError`."""
 
 _BLOCK: Final = 1 << 20
-_SIGN: Final = 64
+_SIGN: Final = 4096
 """How many bytes before the end of what was read tell whether it is still there."""
 
 _EDGE: Final = 512
@@ -205,7 +205,7 @@ class BatchReader(Generic[T]):
                     closing = raw
             except (EntryError, TooLongError):
                 pass
-            self.sign = closing[-_SIGN:]
+            self.end, self.sign = self.offset, closing[-_SIGN:]
             values.extend(self._batches())
         return values
 
@@ -254,7 +254,7 @@ class BatchReader(Generic[T]):
                         number += 1
                         if not pending:
                             end, end_line = offset, number
-                            self.sign = raw[-_SIGN:]
+                            self.end, self.sign = end, raw[-_SIGN:]
                             self.ended = raw[-1:] == b"\n"
                         continue
                     sealed = is_sealed(text)
@@ -272,18 +272,20 @@ class BatchReader(Generic[T]):
                 if not reason and pending and not intact:
                     reason = "a batch before this line was never finished"
                 if reason:
-                    if raw[-1:] != b"\n":  # the tail of a write
+                    whole = _whole_line_in(raw)
+                    if raw[-1:] != b"\n" and not whole:  # the tail of a write
                         seen = offset + size
                         break
                     if doubted != (offset, raw):
                         doubted = (offset, raw)
                         again = True
                         break
-                    if self.sign != os.pread(self._fd, len(self.sign), end - len(self.sign)):
-                        raise CutError
+                    self.check_end()
                     if self._is_lost_write(end):
                         seen = os.fstat(self._fd).st_size
                         break
+                    if raw[-1:] != b"\n":
+                        raw, reason = whole, "what follows the line is no line feed"
                     advice = _RESEAL if "checksum" in reason else _SALVAGE
                     fault = Fault(number, offset, raw, reason, advice, is_sealed(raw.rstrip(SPACE)), error)
                     yield from self._faulty(pending, fault)
@@ -305,12 +307,21 @@ class BatchReader(Generic[T]):
                 offset += size
                 number += 1
                 end, end_line = offset, number
-                self.sign = raw[-_SIGN:]
+                self.end, self.sign = end, raw[-_SIGN:]
                 self.ended = raw[-1:] == b"\n"
             if again:
                 continue
             break
         self._finish(end, end_line, seen)
+
+    def check_end(self) -> None:
+        """Check that the file still holds what was read last.
+
+        Raises:
+            CutError: It does not.
+        """
+        if self.sign != os.pread(self._fd, len(self.sign), self.end - len(self.sign)):
+            raise CutError
 
     def _flush(self, pending: list[tuple[T, int, int, bool]]) -> Iterator[T]:
         last = len(pending) - 1
@@ -364,6 +375,18 @@ class BatchReader(Generic[T]):
         except TooLongError:
             return False
         return holes
+
+
+def _whole_line_in(raw: bytes) -> bytes:
+    """The line with an intact seal that an unterminated one begins with, if more than zeros follow it.
+
+    It was whole once: only its line feed was hit, which no crash of a writer does.
+    """
+    at = raw.rfind(b',"crc":"')
+    line = raw[: at + 19]
+    if at < 0 or not raw[at + 19 :].strip(b"\0") or not is_sealed(line) or not is_intact(line):
+        return b""
+    return line
 
 
 def _what_is_torn(fd: int, offset: int, size: int) -> str:
