@@ -20,13 +20,17 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from transcript_log import Compaction, Entry, JsonlStore, new_compaction, new_header, new_message
+from transcript_log.entries import RecordedUsage, ResponseRecord
 
-__all__ = ["ENTRY_BYTES", "entries", "items", "log", "sessions"]
+__all__ = ["KEPT", "TAIL", "entries", "items", "log", "outputs", "sessions"]
 
-ENTRY_BYTES = 3_000
-"""How long a line is on average, about, in bytes."""
+TAIL = 170
+"""A compacted log ends in as many entries that are the same ones however long it is."""
 
-_START = datetime(2026, 1, 5, 9, 30, tzinfo=UTC)
+KEPT = 50
+"""The compaction among those keeps as many entries before it: the whole tail counts."""
+
+_START = datetime(2026, 1, 5, 9, 30, 0, 123456, tzinfo=UTC)
 _BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _NOUNS = [
     "parser",
@@ -223,56 +227,101 @@ class _Author:
         }
         return {"id": f"msg_{self.name()}", "role": "assistant", "content": [block], "usage": usage}
 
-    def items(self) -> Iterator[dict[str, Any]]:
+    def items(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The items for ever, each with the kind of its step."""
         for index, (kind, given) in enumerate(self.steps()):
             write = self.responses_item if index // 500 % 2 == 0 else self.anthropic_message
-            yield write(kind, given)
+            yield kind, write(kind, given)
+
+    def recorded(self, kind: str, before: str) -> dict[str, Any]:
+        """What a session notes beside an item: its family, and its response on that one's first item."""
+        if kind not in _BY_MODEL:
+            return {}
+        if before in _BY_MODEL:
+            return {"family": _FAMILY}
+        usage = RecordedUsage(input=self.random.randint(1, 99), output=self.random.randint(10, 2_000))
+        record = ResponseRecord(
+            id=f"resp_{self.name()}",
+            provider="openai",
+            model="gpt-5-2026-01-01",
+            finish_reason="stop",
+            usage=usage,
+            request=f"{self.random.getrandbits(256):064x}",
+        )
+        return {"family": _FAMILY, "response": record}
+
+
+_BY_MODEL = ("reasoning", "assistant", "call")
+_FAMILY = "openai-responses/direct"
 
 
 def items(count: int, seed: int = 7) -> list[dict[str, Any]]:
     """The first items of a session."""
     stream = _Author(seed).items()
-    return [next(stream) for _ in range(count)]
+    return [next(stream)[1] for _ in range(count)]
+
+
+def outputs(count: int, seed: int = 7) -> list[dict[str, Any]]:
+    """Tool outputs of which each makes a line of 3 KB."""
+    author = _Author(seed)
+    return [
+        author.responses_item("output", (author.name(), author.cut(author.code, 2_700))) for _ in range(count)
+    ]
 
 
 def entries(
-    count: int, seed: int = 7, *, compacted: bool = False, author: _Author | None = None
+    count: int,
+    seed: int = 7,
+    *,
+    compacted: bool = False,
+    recorded: bool = False,
+    author: _Author | None = None,
 ) -> Iterator[Entry]:
     """The entries of a session.
 
     Args:
         count: How many.
         seed: Another seed, another session.
-        compacted: Whether a compaction stands at every 2,000th place, and the last one 120
-            entries before the end; each keeps the 50 entries before it.
+        compacted: Whether there is a compaction every 2,000 entries and one near the end; see
+            :data:`TAIL`. Each keeps the :data:`KEPT` entries before it.
+        recorded: Whether families and responses stand beside the items.
         author: One to go on with, in place of a new one of this seed.
     """
     writer = author or _Author(seed)
     stream = writer.items()
-    places = {*range(2_000, count - 400, 2_000), max(60, count - 120)} if compacted else set()
+    places = {*range(2_000, count - 400, 2_000), count - TAIL + KEPT} if compacted else set()
     ids: list[str] = []
+    before = ""
     for index in range(count):
+        if compacted and index == count - TAIL:
+            writer = _Author(seed + 1)
+            stream = writer.items()
         ids.append(writer.name())
 
-        def now(at: datetime = _START + timedelta(milliseconds=1_371 * index)) -> datetime:
+        def now(at: datetime = _START + timedelta(microseconds=1_371_337 * index)) -> datetime:
             return at
 
         if index in places:
             summary = writer.cut(writer.prose, 6_000)
             compaction = Compaction(
-                summary=summary, first_kept_entry_id=ids[index - 50], tokens_before=180_000
+                summary=summary, first_kept_entry_id=ids[index - KEPT], tokens_before=180_000
             )
             yield new_compaction(compaction, clock=now, id_source=lambda: ids[-1])
-        else:
-            yield new_message(next(stream), clock=now, id_source=lambda: ids[-1])
+            continue
+        kind, item = next(stream)
+        beside = writer.recorded(kind, before) if recorded else {}
+        yield new_message(item, clock=now, id_source=lambda: ids[-1], **beside)
+        before = kind
 
 
-def log(work: str, count: int, *, sealed: bool = True, compacted: bool = False) -> str:
+def log(
+    work: str, count: int, *, sealed: bool = True, compacted: bool = False, recorded: bool = False
+) -> str:
     """The path of a log with this many entries; made if it is not there yet."""
-    kind = ("compacted" if compacted else "plain") + ("" if sealed else "-unsealed")
-    path = os.path.join(work, f"log-{count}-{kind}.jsonl")
+    kind = "compacted" if compacted else "recorded" if recorded else "plain"
+    path = os.path.join(work, f"{kind}-{count}{'' if sealed else '-unsealed'}.jsonl")
     if not os.path.exists(path):
-        _write(path, entries(count, compacted=compacted), sealed)
+        _write(path, entries(count, compacted=compacted, recorded=recorded), sealed)
     return path
 
 
