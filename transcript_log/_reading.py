@@ -55,6 +55,9 @@ __all__ = [
 T = TypeVar("T")
 
 BOM: Final = b"\xef\xbb\xbf"
+_HEAD: Final = 1 << 13
+"""How much is read at once for a header, in bytes."""
+
 _HEADER_TEXT: Final = b'{"type":"session","version":3'
 _NOT_OURS: Final = "it is never written to"
 _IMPORT: Final = "import it into a log of its own; it is never written to"
@@ -106,7 +109,7 @@ def _read_head(path: str, fd: int) -> Head:
     offset, line, ended = 0, 1, True
     try:
         with telling(path, "read"):
-            for raw in raw_lines(fd, 0):
+            for raw in raw_lines(fd, 0, _HEAD):
                 text = raw.removeprefix(BOM) if offset == 0 else raw
                 text = text.rstrip(SPACE)
                 ended = raw[-1:] == b"\n"

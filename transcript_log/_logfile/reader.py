@@ -108,13 +108,18 @@ class _Source(io.RawIOBase):
         return got
 
 
-def raw_lines(fd: int, offset: int) -> Iterator[bytes]:
+def raw_lines(fd: int, offset: int, block: int = _BLOCK) -> Iterator[bytes]:
     """The physical lines from ``offset`` on, each with its line feed; the last may lack it.
+
+    Args:
+        fd: The file.
+        offset: Where the first of them begins.
+        block: How much is read at once, in bytes; less than usual for who wants a line or two.
 
     Raises:
         TooLongError: A line is over the limit.
     """
-    return io.BufferedReader(_Source(fd, offset), _BLOCK)
+    return io.BufferedReader(_Source(fd, offset), block)
 
 
 _RESEAL = "if the line was edited on purpose, run 'transcript-log salvage --reseal' on the file"
@@ -182,7 +187,7 @@ class BatchReader(Generic[T]):
                 for raw in raw_lines(self._fd, offset):
                     size = len(raw)
                     if raw[-19:-11] == b',"crc":"':
-                        if raw[-11:] != b'%08x"}\n' % crc32(raw[:-19]) or size > LINE_LIMIT:
+                        if raw[-11:] != b'%08x"}\n' % crc32(memoryview(raw)[:-19]) or size > LINE_LIMIT:
                             break
                         value = decode(raw, True)
                         if raw[0] == 9:
@@ -244,7 +249,7 @@ class BatchReader(Generic[T]):
                 intact = False
                 # The common line first: sealed, and ended by a bare line feed.
                 if raw[-19:-11] == b',"crc":"' and size <= LINE_LIMIT:
-                    intact = raw[-11:] == b'%08x"}\n' % crc32(raw[:-19])
+                    intact = raw[-11:] == b'%08x"}\n' % crc32(memoryview(raw)[:-19])
                 if intact:
                     marked = raw[0] == 9
                 else:
@@ -459,22 +464,11 @@ def lines_backwards(fd: int, start: int, end: int | None = None) -> Iterator[tup
                 return
             continue
         rest = data[:first]
-        lines = _split(data, first)
-        offset = at + len(data)
-        for raw in reversed(lines):
-            offset -= len(raw)
-            yield offset, raw
-
-
-def _split(data: bytes, first: int) -> list[bytes]:
-    """The lines of ``data`` from ``first`` on, line feeds kept."""
-    # Not splitlines(): that splits on a bare carriage return too.
-    lines = data[first:].split(b"\n")
-    last = lines.pop()
-    lines = [line + b"\n" for line in lines]
-    if last:
-        lines.append(last)
-    return lines
+        stop = len(data)
+        while stop > first:
+            begin = data.rfind(b"\n", first, stop - 1) + 1 or first
+            yield at + begin, data[begin:stop]
+            stop = begin
 
 
 def _pread_all(fd: int, size: int, offset: int) -> bytes:

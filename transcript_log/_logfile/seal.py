@@ -44,7 +44,7 @@ def is_sealed(text: bytes) -> bool:
 
 def is_intact(text: bytes) -> bool:
     """Whether a sealed line, without white space after it, is as it was written."""
-    return text[-10:] == b'%08x"}' % crc32(text[:-_TAIL])
+    return text[-10:] == b'%08x"}' % crc32(memoryview(text)[:-_TAIL])
 
 
 def unsealed(text: bytes) -> bytes:
