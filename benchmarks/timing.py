@@ -8,6 +8,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -147,12 +148,22 @@ def child(program: str, *arguments: str, timeout: float = 900) -> Any:
         capture_output=True,
         text=True,
         timeout=timeout,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        env=_environment(),
         check=False,
     )
     if done.returncode:
         raise RuntimeError((done.stderr.strip().splitlines() or ["it failed without a word"])[-1])
     return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def _environment() -> dict[str, str]:
+    """That of this process, with its module path; and modules are compiled once, as those of a package."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    environment["PYTHONPYCACHEPREFIX"] = os.path.join(
+        tempfile.gettempdir(), "transcript_log_benchmarks_cache"
+    )
+    return environment
 
 
 def peak_rss() -> float:

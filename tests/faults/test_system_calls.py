@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from batches import Batch, held, take_one_more
@@ -310,6 +311,17 @@ def test_details_are_on_disk_before_the_entries_and_entries_before_it_is_said(fo
         TODO[1].append_to(store)
     sidecar, log = "log.details.jsonl", "log.jsonl"
     assert seen == [("write", sidecar), ("fdatasync", sidecar), ("write", log), ("fdatasync", log)]
+
+
+@pytest.mark.parametrize("durability", ["fsync", "os"])
+def test_a_new_log_has_its_header_on_disk_before_it_has_its_name(
+    folder: Path, durability: Literal["fsync", "os"]
+) -> None:
+    store = JsonlStore(folder / "log.jsonl", durability=durability)
+    with acting(passing, ("write", "fdatasync", "link", "fsync")) as calls:
+        store.append(*TODO[0].entries)
+    assert calls[:5] == ["write", "fdatasync", "link", "fsync", "write"]
+    assert calls[5:] in (["fdatasync"], ["fdatasync", "fsync"]) if durability == "fsync" else calls[5:] == []
 
 
 def test_without_durability_only_the_making_of_a_log_waits_for_the_disk(folder: Path) -> None:
