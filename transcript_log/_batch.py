@@ -12,7 +12,7 @@ from .errors import EntryError, IdError
 
 __all__ = ["Batch", "encode_batch", "joined", "left_to_write"]
 
-_SEAL_SIZE = len(line_of(b"{}")) + 1
+_SEAL_SIZE = len(line_of(b"{}", more=True)) - len(b"{}")
 
 
 class Batch(NamedTuple):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import fields, is_dataclass
 from math import inf
 from typing import Any, Final, NoReturn
 
@@ -17,7 +18,16 @@ import orjson
 
 from .errors import EntryError
 
-__all__ = ["MAX_NESTING", "decode", "decode_all", "decode_exact", "encode", "has_long_digits", "is_exact"]
+__all__ = [
+    "MAX_NESTING",
+    "decode",
+    "decode_all",
+    "decode_exact",
+    "encode",
+    "has_long_digits",
+    "is_exact",
+    "is_same",
+]
 
 MAX_NESTING: Final = 200
 """How deep a value that is written may nest lists and objects."""
@@ -107,6 +117,31 @@ def _check_scalar(value: Any, where: str) -> None:
             raise EntryError(where, f"the number is {value!r}, which JSON cannot hold", "json")
         return
     raise EntryError(where, f"a value of type {_name(value)} is no JSON value", "json")
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Whether two JSON values, or entries, are equal, types too: to Python 1 is 1.0, and True.
+
+    It does not recurse: what is read may nest deeper than Python's stack.
+    """
+    pairs = [(one, other)]
+    while pairs:
+        left, right = pairs.pop()
+        if type(left) is not type(right):
+            return False
+        if type(left) is dict:
+            if left.keys() != right.keys():
+                return False
+            pairs.extend((left[key], right[key]) for key in left)
+        elif type(left) is list or type(left) is tuple:
+            if len(left) != len(right):
+                return False
+            pairs.extend(zip(left, right, strict=True))
+        elif is_dataclass(left):
+            pairs.extend((getattr(left, f.name), getattr(right, f.name)) for f in fields(left))
+        elif left != right:
+            return False
+    return True
 
 
 def _name(value: Any) -> str:

@@ -251,18 +251,29 @@ class _IdSieve:
     """Tells which ids may stand twice, in 16 MiB whatever their number (a Bloom filter).
 
     At ten million ids one in a hundred is doubted for nothing; the doubtful ones are then
-    looked for exactly.
+    looked for exactly. The first few thousand are held as they are.
     """
 
-    __slots__ = ("_bits", "doubtful")
+    __slots__ = ("_bits", "_few", "doubtful")
 
     _MASK: Final = (1 << 27) - 1
 
     def __init__(self) -> None:
-        self._bits = bytearray(1 << 24)
+        self._few: set[str] = set()
+        self._bits = bytearray()
         self.doubtful: set[str] = set()
 
     def add(self, entry_id: str) -> None:
+        if not self._bits:
+            if entry_id in self._few:
+                self.doubtful.add(entry_id)
+            self._few.add(entry_id)
+            if len(self._few) == 10_000:
+                self._bits = bytearray(1 << 24)
+                for known in self._few:
+                    self.add(known)
+                self._few.clear()
+            return
         bits = self._bits
         hashed = hash(entry_id)
         first, second = hashed & self._MASK, (hashed >> 29) & self._MASK

@@ -23,7 +23,6 @@ from .codec import (
     decode_detail,
     decode_entry,
     detail_from_value,
-    encode_detail,
     encode_entry,
     entry_from_value,
 )
@@ -194,7 +193,7 @@ def _log_lines(path: str, fd: int, plan: _Plan, id_source: IdSource) -> Lines:
             )
         moment = entry.timestamp or moment
         known = ids.get(entry.id)
-        if known == entry:
+        if known is not None and _json.is_same(known, entry):
             plan.find(
                 "repeated-entry", "it is there already, and left out", reader.line, reader.offset, entry.id
             )
@@ -243,12 +242,18 @@ def _batch_lines(plan: _Plan, batch: list[tuple[bytes, bool, bool]]) -> Lines:
     """The lines of a batch: as they stand if it is whole, else each on its own."""
     if not batch:
         return
-    whole = all(stays for _, stays, _ in batch) and batch[-1][0][:1] != b"\t"
+    whole = all(stays for _, stays, _ in batch) and not _stands_open(batch[-1][0])
     for raw, stays, sealable in batch:
         if whole:
             yield plan.keep(raw)
         else:
             yield plan.rewrite(unsealed(raw) if stays else raw, sealable)
+
+
+def _stands_open(raw: bytes) -> bool:
+    """Whether a line is marked, or only a piece of one (see ``save``)."""
+    text = raw.rstrip(SPACE)
+    return raw[:1] == b"\t" and (raw[-1:] != b"\n" or (is_sealed(text) and is_intact(text)))
 
 
 def _detail_lines(path: str, fd: int, plan: _Plan) -> Lines:
@@ -257,11 +262,11 @@ def _detail_lines(path: str, fd: int, plan: _Plan) -> Lines:
 
     def save(fault: Fault) -> list[tuple[bytes, Detail | None]]:
         saved: list[tuple[bytes, Detail | None]] = []
-        for _, _, value in _json.decode_all(fault.raw):
+        for first, last, value in _json.decode_all(fault.raw):
             with contextlib.suppress(EntryError):
                 detail = detail_from_value(value)
                 if detail is not None:
-                    saved.append((b"\t" + encode_detail(detail), detail))
+                    saved.append((b"\t" + fault.raw[first:last], detail))
         what = f"{len(saved)} of its values are kept" if saved else "it is left out"
         plan.find("damaged-line", f"{fault.reason}; {what}", fault.line, fault.offset)
         return saved

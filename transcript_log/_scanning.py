@@ -89,8 +89,8 @@ class _Scanner:
             )
 
 
-def scan_log(path: str, details_path: str) -> Scan | None:
-    """All that can be read of a log and its sidecar; None if there is no such file.
+def scan_log(path: str, details_path: str) -> Scan:
+    """All that can be read of a log and its sidecar.
 
     Raises:
         HeaderError: The header cannot be read.
@@ -103,11 +103,13 @@ def scan_log(path: str, details_path: str) -> Scan | None:
             continue
 
 
-def _scan_log(path: str, details_path: str) -> Scan | None:
+def _scan_log(path: str, details_path: str) -> Scan:
     with opened(path) as fd:
-        if fd is None:
-            return None
         scanner = _Scanner(path)
+        if fd is None:
+            details = _scan_details(details_path, scanner)
+            findings = tuple(scanner.findings)
+            return Scan(header=None, entries=(), places=(), details=details, findings=findings)
         head = read_head(path, fd)
         size = os.fstat(fd).st_size
         entries: list[Entry] = []
@@ -171,7 +173,7 @@ def _scan_entries(
         index = first.setdefault(entry.id, len(entries))
         if index != len(entries):
             line = places[index][0]
-            if entries[index] == entry:
+            if _json.is_same(entries[index], entry):
                 scanner.find(
                     "repeated-entry",
                     "warning",

@@ -163,8 +163,6 @@ class JsonlStore:
             StorageError: A file cannot be read.
         """
         scan = scan_log(self.path, self.details_path)
-        if scan is None:
-            return Scan(header=None, entries=(), places=())
         self._known.update([entry.id for entry in scan.entries])
         return scan
 
@@ -253,6 +251,8 @@ class JsonlStore:
                 records = joined([body for _, body in batch.details], self.checksum)
                 self._sidecar.add(records, batch.details[-1][0])
             if left:
+                # Before the write: whatever interrupts it, a retry looks whether it came to be.
+                self._known.update([entry.id for entry, _ in left])
                 try:
                     self._log.add(joined([body for _, body in left], self.checksum), left[-1][0])
                 except BaseException:
@@ -260,8 +260,6 @@ class JsonlStore:
                         self._sidecar.take_back()
                     raise
                 head = left[-1][0].id
-                for entry, _ in left:
-                    self._known.add(entry.id)
             else:
                 self._log.sync()
             return head
@@ -321,7 +319,7 @@ class JsonlStore:
     def _stored(self, ids: set[str]) -> dict[str, Entry]:
         """The entries of the file with these ids. It is read whole: a retry is rare."""
         scan = scan_log(self.path, self.details_path)
-        return {} if scan is None else {entry.id: entry for entry in scan.entries if entry.id in ids}
+        return {entry.id: entry for entry in scan.entries if entry.id in ids}
 
     def _header_line(self) -> bytes:
         return line_of(encode_header(self._header or new_header()), checksum=self.checksum)

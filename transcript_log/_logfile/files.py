@@ -190,4 +190,9 @@ def make_folder(path: str) -> None:
                 os.mkdir(folder, 0o700)
             except FileExistsError:
                 continue
-        sync_folder(folder)
+        try:
+            sync_folder(folder)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.rmdir(folder)  # or the next append would take it for one that is on disk
+            raise

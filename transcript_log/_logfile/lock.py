@@ -22,7 +22,7 @@ import orjson
 
 from .._times import format_time
 from ..errors import LogBusyError, StorageError
-from .files import closing, make_folder, telling
+from .files import closing, make_folder, telling, tighten
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -232,6 +232,7 @@ class WriterLock:
         with contextlib.suppress(OSError):
             if self._record_fd < 0:
                 self._record_fd = os.open(self._lock_path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+                tighten(self._record_fd)
             record = orjson.dumps(
                 {"pid": os.getpid(), "host": os.uname().nodename, "since": format_time(datetime.now(UTC))}
             )

@@ -101,11 +101,24 @@ class _Source(io.RawIOBase):
             if last >= 0:
                 self._line = self._at + last + 1
             elif self._line < self._at - LINE_LIMIT:
-                raise TooLongError
+                self._line = self._line_start()
+                if self._line < self._at - LINE_LIMIT:
+                    raise TooLongError
         elif got and (last := bytes(buffer[max(0, got - 8192) : got]).rfind(b"\n")) >= 0:
             self._line = self._at + max(0, got - 8192) + last + 1
         self._at += got
         return got
+
+    def _line_start(self) -> int:
+        """Where the line begins that ``_at`` stands in. Only a long line is worth the look."""
+        at = self._at
+        while at > self._line:
+            first = max(self._line, at - _BLOCK)
+            found = os.pread(self._fd, at - first, first).rfind(b"\n")
+            if found >= 0:
+                return first + found + 1
+            at = first
+        return self._line
 
 
 def raw_lines(fd: int, offset: int, block: int = _BLOCK) -> Iterator[bytes]:
@@ -257,10 +270,11 @@ class BatchReader(Generic[T]):
                     if not text:
                         offset += size
                         number += 1
-                        if not pending:
+                        # Without a line feed it may be the mark of a line that is yet to come.
+                        if not pending and raw[-1:] == b"\n":
                             end, end_line = offset, number
                             self.end, self.sign = end, raw[-_SIGN:]
-                            self.ended = raw[-1:] == b"\n"
+                            self.ended = True
                         continue
                     sealed = is_sealed(text)
                     intact = sealed and is_intact(text)
@@ -347,9 +361,11 @@ class BatchReader(Generic[T]):
         self.end, self.end_line = end, line
         self.lines = line - 1
         if size > end:
-            self.torn = Torn(line, end, size - end, _what_is_torn(self._fd, end, size))
             self.lines += 1
-            self.ended = True
+            self.ended = False
+            if size - end > _BLOCK or os.pread(self._fd, size - end, end).strip(SPACE):
+                self.torn = Torn(line, end, size - end, _what_is_torn(self._fd, end, size))
+                self.ended = True
 
     def _is_lost_write(self, start: int) -> bool:
         """Whether all from ``start`` on is one batch of which blocks were never written.
@@ -458,7 +474,7 @@ def lines_backwards(fd: int, start: int, end: int | None = None) -> Iterator[tup
         at -= size
         data = _pread_all(fd, size, at) + rest
         first = 0 if at == start else data.find(b"\n") + 1
-        if at > start and first == 0:
+        if at > start and first in (0, len(data)):
             rest = data
             if len(rest) > LINE_LIMIT:
                 return

@@ -133,9 +133,10 @@ class AppendFile(Generic[T]):
                 return
         else:
             self.close()
-            self._open()
         try:
             with telling(self.path, "write"):
+                if self._fd < 0:
+                    self._open()
                 self._find_end()
         except BaseException:
             self.close()
