@@ -9,19 +9,26 @@ from __future__ import annotations
 
 import errno as _errno
 import os
+from collections.abc import Sequence
 from typing import Literal
+
+from .findings import Change, Finding
 
 __all__ = [
     "BoundaryError",
     "ConflictError",
+    "ContextError",
     "CorruptLogError",
     "EntryError",
     "EntryNotFoundError",
     "HeaderError",
     "IdError",
     "LogBusyError",
+    "ReconciliationError",
     "SessionIdError",
     "StorageError",
+    "StrictContextError",
+    "TargetError",
     "TranscriptError",
     "VersionError",
 ]
@@ -285,3 +292,74 @@ class BoundaryError(TranscriptError, ValueError):
         else:
             what = f"is not before compaction {self.compaction_id}"
         return f"first kept entry {self.kept_id} {what}"
+
+
+class TargetError(TranscriptError, ValueError):
+    """A target cannot be made or used: its API is not known here, or a part of its name is bad."""
+
+    def __init__(self, named: str, reason: str) -> None:
+        super().__init__(named, reason)
+        self.named = named
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.named!r}: {self.reason}"
+
+
+class ContextError(TranscriptError, ValueError):
+    """A context was built, and its API would refuse it all the same. It is never given out.
+
+    ``findings`` are the rules that are still broken, in the order of the items.
+    """
+
+    def __init__(self, api: str, findings: Sequence[Finding]) -> None:
+        super().__init__(api, tuple(findings))
+        self.api = api
+        self.findings = tuple(findings)
+
+    def __str__(self) -> str:
+        told = "; ".join(str(finding) for finding in self.findings[:5])
+        more = len(self.findings) - 5
+        return f"{self.api} would refuse this context: {told}" + (f"; and {more} more" if more > 0 else "")
+
+
+class StrictContextError(TranscriptError, ValueError):
+    """A strict context would have needed a change. ``change`` is the first one."""
+
+    def __init__(self, change: Change) -> None:
+        super().__init__(change)
+        self.change = change
+
+    def __str__(self) -> str:
+        return f"strict: the history is not right as it is: {self.change}"
+
+
+class ReconciliationError(TranscriptError, ValueError):
+    """Items that the strict core cannot put in order. Nothing was changed.
+
+    Attributes:
+        kind: ``"invalid_items"``: no sequence of items; ``"invalid_cutoff"``;
+            ``"missing_call_id"``; ``"duplicate_call"``; ``"duplicate_output"``;
+            ``"missing_output"``: nobody answered the call, and no repair was offered;
+            ``"invalid_repair_output"``: what was offered does not answer the call.
+        call_id: The call concerned; None where it has no usable id.
+        item: The item concerned, the very object; None where none is.
+    """
+
+    def __init__(self, kind: str, call_id: str | None = None, item: object = None) -> None:
+        super().__init__(kind, call_id, item)
+        self.kind = kind
+        self.call_id = call_id
+        self.item = item
+
+    def __str__(self) -> str:
+        what = {
+            "invalid_items": "a list of items is needed",
+            "invalid_cutoff": "the cutoff must be a whole number of items from the start",
+            "missing_call_id": "a call or an output has no call id",
+            "duplicate_call": "two calls have one id; give each call an id of its own",
+            "duplicate_output": "two outputs answer one call; keep one",
+            "missing_output": "nobody answered the call; offer an output for it",
+            "invalid_repair_output": "what was offered is no output of this call",
+        }.get(self.kind, self.kind)
+        return what if self.call_id is None else f"call {self.call_id}: {what}"

@@ -1,16 +1,19 @@
-"""What is wrong in a file, told as a value.
+"""What is wrong in a file or a context, and what a projection changed, told as values.
 
 A finding is made once, where the fault is seen, and shown everywhere: ``scan``,
-``check``, ``inspect`` and ``salvage`` all speak of the same ones.
+``check``, ``inspect`` and ``salvage`` all speak of the same ones. A change is made where a
+context departs from the log: the context carries it, ``context --explain`` and
+``check --for`` show it.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-__all__ = ["Finding", "Severity"]
+__all__ = ["Change", "ChangeKind", "Finding", "Severity"]
 
 Severity = Literal["error", "warning", "note"]
 """How bad it is. ``error``: bytes or entries are damaged; ``warning``: a model's API or
@@ -58,6 +61,44 @@ class Finding:
         head = ": ".join(part for part in (place, self.severity, ", ".join(names)) if part)
         tail = f"; {self.advice}" if self.advice else ""
         return f"{head}: {self.message}{tail}"
+
+
+ChangeKind = Literal["left-out", "moved", "added", "rewritten", "merged"]
+"""What was done: something of the log is not in the context, stands elsewhere, stands there
+although the log has it not, stands there in other words, or was put together with others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One way in which a context departs from the log, and why. The log stays as it is.
+
+    Attributes:
+        kind: See :data:`ChangeKind`.
+        rule: A short stable name of the reason, as in ``"unanswered-call"``.
+        message: What was done and why, in one sentence without the place.
+        entry: The entry concerned; None where no single one is.
+        call: The call id concerned.
+        item: What was left out, or what stood there before: the very object of the log, or a
+            block of it; None where nothing of it is gone.
+    """
+
+    kind: ChangeKind
+    rule: str
+    message: str
+    entry: str | None = None
+    call: str | None = None
+    item: Mapping[str, Any] | None = None
+
+    __hash__ = None  # type: ignore[assignment]  # items are dicts
+
+    def __str__(self) -> str:
+        names = [
+            f"{kind} {value}"
+            for kind, value in (("entry", self.entry), ("call", self.call))
+            if value is not None and not _names(self.message, value)
+        ]
+        head = f"{', '.join(names)}: " if names else ""
+        return f"{head}{self.kind}: {self.message}"
 
 
 def _names(message: str, name: str) -> bool:

@@ -1,0 +1,87 @@
+"""Who can read what: the target of a context, and the family of what only its producer can read.
+
+Reasoning and checkpoints often come encrypted or signed, and only the one who made them
+accepts them back. A *family* is a text that names such a maker: an API, the platform it runs
+on, and where they bind it, the account and the model. Two equal texts are one family.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from .errors import TargetError
+
+__all__ = ["BINDINGS", "Binding", "Target"]
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What an API binds private content to, beyond the API and the platform.
+
+    Attributes:
+        to_model: Another model of the same provider refuses it, or ignores it.
+        source: Where that is said.
+        date: When that was said, or looked up.
+    """
+
+    to_model: bool
+    source: str
+    date: str
+
+
+BINDINGS: Final[Mapping[str, Binding]] = {
+    "openai-responses": Binding(True, "https://github.com/openai/codex/issues/17541", "2026-12-01"),
+    "openai-chat": Binding(False, "https://api-docs.deepseek.com/guides/thinking_mode", "2026-12-01"),
+    "anthropic-messages": Binding(
+        True, "https://platform.claude.com/docs/en/build-with-claude/extended-thinking", "2026-12-01"
+    ),
+}
+"""What each API binds private content to. An API that is not named here binds it to the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a context is sent.
+
+    Attributes:
+        api: The shape of the request: ``"openai-responses"``, ``"openai-chat"``,
+            ``"anthropic-messages"``.
+        model: The name that is requested, never the dated one that comes back.
+        platform: Who runs it: ``"direct"`` for the provider itself, or a cloud or gateway.
+        account: The organisation or key, where private content is bound to it.
+        reads: Other families whose private content it can read.
+
+    Raises:
+        TargetError: A part of the name is empty, or holds a slash where none may be.
+    """
+
+    api: str
+    model: str
+    platform: str = "direct"
+    account: str = ""
+    reads: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        for name, value in (("api", self.api), ("model", self.model), ("platform", self.platform)):
+            if not value.strip():
+                raise TargetError(value, f"the {name} of a target must not be blank")
+        for name, value in (("api", self.api), ("platform", self.platform), ("account", self.account)):
+            if "/" in value:
+                raise TargetError(value, f"the {name} of a target holds no slash")
+
+    @property
+    def family(self) -> str:
+        """The family of what this target answers: ``api/platform[/account][/model]``."""
+        binding = BINDINGS.get(self.api)
+        parts = [self.api, self.platform]
+        if self.account:
+            parts.append(self.account)
+        if binding is None or binding.to_model:
+            parts.append(self.model)
+        return "/".join(parts)
+
+    def can_read(self, family: str | None) -> bool:
+        """Whether private content of ``family`` may be sent. Of None nothing is known: it may not."""
+        return family is not None and (family == self.family or family in self.reads)
