@@ -1,0 +1,59 @@
+"""Pictures: in blocks of content, and in the outputs of tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ._values import Item, named
+from .part_types import ImagePart
+
+__all__ = ["IMAGE_BLOCKS", "decoded_size", "image", "images_in"]
+
+IMAGE_BLOCKS: Final = frozenset({"image", "input_image", "image_url", "output_image", "computer_screenshot"})
+
+
+def images_in(value: Any, place: int) -> Iterator[ImagePart]:
+    """The pictures among the blocks of a value, and one level below them."""
+    for block in value if type(value) is list else (value,):
+        if type(block) is not dict:
+            continue
+        kind = block.get("type")
+        if type(kind) is str and kind in IMAGE_BLOCKS:
+            yield image(block, place)
+        elif type(inner := block.get("content")) is list:
+            for nested in inner:
+                if type(nested) is dict and type(word := nested.get("type")) is str and word in IMAGE_BLOCKS:
+                    yield image(nested, place)
+
+
+def image(block: Item, place: int) -> ImagePart:
+    """The picture that an image block of any shape is."""
+    source = block.get("source")
+    if type(source) is dict:  # Anthropic
+        return ImagePart(named(source.get("media_type")), decoded_size(source.get("data")), place)
+    link = block.get("image_url")
+    if type(link) is dict:  # Chat
+        link = link.get("url")
+    if type(link) is str:
+        return ImagePart(*_linked(link), place)
+    return ImagePart(named(block.get("mimeType")), decoded_size(block.get("data")), place)
+
+
+def _linked(url: str) -> tuple[str | None, int]:
+    """The media type and size of what a data URL holds; of another link, nothing is known."""
+    if not url.startswith("data:"):
+        return None, 0
+    head, _, body = url[5:].partition(",")
+    media_type = head.partition(";")[0] or None
+    if head.endswith(";base64"):
+        return media_type, decoded_size(body)
+    return media_type, len(body.encode("utf-8", "surrogatepass")) - 2 * body.count("%")
+
+
+def decoded_size(data: Any) -> int:
+    """How many bytes a base64 text stands for; 0 for a reference such as ``blob:sha256:…``."""
+    if type(data) is not str or ":" in data[:32]:
+        return 0
+    blank = sum(data.count(space) for space in " \t\r\n")
+    return (len(data) - blank - data[-4:].count("=")) * 3 // 4
