@@ -28,18 +28,22 @@ FLOORS: Final = {
     "_json": 1,
     "_times": 1,
     "entries": 1,
+    "families": 1,
     "_active": 2,
     "_logfile": 2,
     "boundary": 2,
     "codec": 2,
+    "projection": 2,
     "store": 2,
     "_batch": 3,
     "_following": 3,
     "_reading": 3,
     "_salvaging": 3,
     "_scanning": 3,
+    "compaction": 3,
     "jsonl": 3,
     "memory": 3,
+    "reconcile": 3,
     "counts": 4,
     "events": 4,
     "history": 4,
@@ -253,7 +257,7 @@ def _imported_names(module: str) -> set[str]:
 
 @pytest.mark.parametrize("module", [name for name in modules() if name.partition(".")[0] != "importers"])
 def test_only_items_and_importers_spell_the_words_of_providers(module: str) -> None:
-    if module == "items":
+    if module.partition(".")[0] == "items":
         return
     spelled = {
         node.value

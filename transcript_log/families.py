@@ -7,13 +7,17 @@ on, and where they bind it, the account and the model. Two equal texts are one f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
+from . import items as item_shapes
+from ._identity import IdentityMap
 from .errors import TargetError
 
-__all__ = ["BINDINGS", "Binding", "Target"]
+__all__ = ["BINDINGS", "Binding", "Target", "items_for_family"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,3 +89,29 @@ class Target:
     def can_read(self, family: str | None) -> bool:
         """Whether private content of ``family`` may be sent. Of None nothing is known: it may not."""
         return family is not None and (family == self.family or family in self.reads)
+
+
+def items_for_family(
+    items: Iterable[T],
+    family: str | None,
+    *,
+    item_families: IdentityMap[str | None] | None = None,
+    handoff_families: IdentityMap[str | None] | None = None,
+) -> list[T]:
+    """The items that a family may read, in their order, the same objects.
+
+    A private item is kept only if ``item_families`` has it, under this very family: what is not
+    there is of unknown family, and unreadable. An item that ``handoff_families`` has under this
+    family is left out, private or not: it tells others what this one knows first-hand. None is a
+    family like any other. All other items are kept.
+    """
+    return [
+        item
+        for item in items
+        if not _is_of(family, item, handoff_families)
+        and (not item_shapes.is_family_private(item) or _is_of(family, item, item_families))
+    ]
+
+
+def _is_of(family: str | None, item: object, families: IdentityMap[str | None] | None) -> bool:
+    return families is not None and item in families and families[item] == family
