@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import copy
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -456,3 +457,89 @@ def test_the_text_of_an_item_is_that_of_its_parts_whatever_way_it_is_read(
         whole = {**item, "content": content}
         told = [part.text for part in items.parts(whole) if isinstance(part, items.TextPart)]
         assert items.text(whole) == "\n".join(told)
+
+
+# --------------------------------------------------------------------- reference vocabulary
+
+_PREDICATES = (
+    items.is_reasoning,
+    items.is_chat_reasoning,
+    items.is_native_compaction,
+    items.is_backend_search_call,
+    items.is_tool_search,
+    items.is_function_call,
+    items.is_function_call_output,
+)
+_COMPACTIONS = ("compaction", "compaction_summary", "context_compaction")
+
+
+def flat_items() -> st.SearchStrategy[Any]:
+    """Flat items of every type, right and wrong, and values that are no objects."""
+    kinds = st.sampled_from([*_TYPES, *_COMPACTIONS, "Reasoning", "reasoning "]) | json_values(2)
+    blank = st.sampled_from(["x", "", " \t\n\r\f", "\xa0", "\v", None, 5, ["x"]])
+    members = {"type": kinds, "encrypted_content": blank, "call_id": blank, "role": blank, "content": blank}
+    return json_values(6) | st.fixed_dictionaries({}, optional=members)
+
+
+@given(flat_items() | any_items())
+def test_no_predicate_raises_or_changes_anything_on_any_value(item: Any) -> None:
+    before = copy.deepcopy(item)
+    answers = [predicate(item) for predicate in _PREDICATES]
+    assert set(map(type, answers)) == {bool}
+    assert sum(answers) <= 1
+    assert items.is_family_private(item) == any(answers[:5])
+    assert items.call_id(item) is None or items.non_blank(item["call_id"])
+    assert items.assistant_text(item) is None or item["role"] == "assistant"
+    assert item == before
+
+
+@given(flat_items())
+def test_a_compaction_gets_its_one_type_as_a_copy_and_all_else_stays_itself(item: Any) -> None:
+    before = copy.deepcopy(item)
+    canonical = items.canonicalize_native_compaction(item)
+    assert item == before
+    if isinstance(item, dict) and item.get("type") == "compaction_summary":
+        assert canonical is not item
+        assert canonical == {**item, "type": "compaction"}
+        assert list(canonical) == list(item)
+        assert all(canonical[key] is item[key] for key in item if key != "type")
+    else:
+        assert canonical is item
+    assert items.canonicalize_native_compaction(canonical) is canonical
+    assert items.is_native_compaction(canonical) == items.is_native_compaction(item)
+
+
+@given(st.text(st.sampled_from(" \t\n\r\f\v\xa0x")))
+def test_only_five_characters_are_blank(said: str) -> None:
+    blank = not set(said) - set(" \t\n\r\f")
+    assert items.non_blank(said) is not blank
+    leading: Any = [None, {"type": "input_image"}]
+    message = items.user_message(said, leading=leading)
+    assert message["content"] == leading + ([] if blank else [items.input_text(said)])
+    assert message["content"][1] is leading[1]
+    assert leading == [None, {"type": "input_image"}]
+
+
+def test_the_text_of_an_assistant_joins_its_text_parts_and_only_those() -> None:
+    def said(*parts: Any, role: Any = "assistant") -> str | None:
+        return items.assistant_text({"type": "message", "role": role, "content": list(parts)})
+
+    one, two = {"type": "output_text", "text": "a\n"}, {"type": "text", "text": ""}
+    assert said(one, {"type": "refusal", "text": "no"}, two, None) == "a\n\n"
+    assert said(two) == ""
+    assert said() is None
+    assert said({"type": ["text"], "text": "x"}, {"type": "text", "text": None}) is None
+    assert said(one, role="user") is said(one, role=["assistant"]) is None
+
+
+def test_a_mapping_that_is_no_dict_is_an_item_too() -> None:
+    item = MappingProxyType({"type": "compaction_summary", "encrypted_content": "x", "call_id": "a"})
+    assert items.is_native_compaction(item)
+    assert items.call_id(item) == "a"
+    assert items.canonicalize_native_compaction(item)["type"] == "compaction"
+
+
+def test_every_name_of_the_package_can_be_taken_from_it() -> None:
+    assert set(items.__all__) <= set(vars(items))
+    assert callable(items.parts)
+    assert callable(items.text)
