@@ -35,15 +35,20 @@ FLOORS: Final = {
     "codec": 2,
     "projection": 2,
     "store": 2,
+    "_pieces": 2,
     "_batch": 3,
     "_following": 3,
+    "_hosted": 3,
+    "_pairing": 3,
     "_reading": 3,
     "_salvaging": 3,
     "_scanning": 3,
     "compaction": 3,
+    "apis": 3,
     "jsonl": 3,
     "memory": 3,
     "reconcile": 3,
+    "context": 4,
     "counts": 4,
     "events": 4,
     "history": 4,
@@ -104,7 +109,10 @@ PROVIDER_WORDS: Final = frozenset(
         "tool_use_id",
     }
 )
-"""Words of providers, which only ``items`` and the importers spell."""
+"""Words of providers, which only some modules spell."""
+
+SPELLERS: Final = frozenset({"apis", "importers", "items"})
+"""Whose business they are."""
 
 SPELLED_TOO: Final = {"counts": {"toolResult"}, "testing": {"encrypted_content"}}
 """Who spells one all the same: a role that is nobody's turn, and an item of an example."""
@@ -255,10 +263,8 @@ def _imported_names(module: str) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("module", [name for name in modules() if name.partition(".")[0] != "importers"])
-def test_only_items_and_importers_spell_the_words_of_providers(module: str) -> None:
-    if module.partition(".")[0] == "items":
-        return
+@pytest.mark.parametrize("module", [name for name in modules() if name.partition(".")[0] not in SPELLERS])
+def test_only_some_modules_spell_the_words_of_providers(module: str) -> None:
     spelled = {
         node.value
         for node in ast.walk(tree(module))

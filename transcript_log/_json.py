@@ -26,7 +26,9 @@ __all__ = [
     "encode",
     "has_long_digits",
     "is_exact",
+    "is_json",
     "is_same",
+    "read_text",
 ]
 
 MAX_NESTING: Final = 200
@@ -298,3 +300,33 @@ def decode_all(text: bytes) -> list[tuple[int, int, Any]]:
         found.append((byte, byte + size, value))
         byte += size
         at = stop
+
+
+def read_text(text: str) -> Any:
+    """The value that a text of JSON stands for, such as the arguments of a tool call.
+
+    Raises:
+        ValueError: It is no JSON.
+    """
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        pass
+    try:
+        # A lone surrogate, or a large number, which others write and orjson refuses.
+        return json.loads(text, parse_constant=_no_constant)
+    except RecursionError as error:
+        raise ValueError("nested too deep") from error
+
+
+def _no_constant(token: str) -> NoReturn:
+    raise ValueError(f"{token} is no JSON")
+
+
+def is_json(text: str) -> bool:
+    """Whether a text is JSON."""
+    try:
+        read_text(text)
+    except ValueError:
+        return False
+    return True

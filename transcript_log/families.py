@@ -7,6 +7,7 @@ on, and where they bind it, the account and the model. Two equal texts are one f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -36,13 +37,20 @@ class Binding:
 
 
 BINDINGS: Final[Mapping[str, Binding]] = {
-    "openai-responses": Binding(True, "https://github.com/openai/codex/issues/17541", "2026-12-01"),
+    # No verifier's message names the model; deployments and organisations are told apart for
+    # certain, and the model out of caution: what is not sent cannot be refused.
+    "openai-responses": Binding(True, "https://github.com/openai/codex/issues/17541", "2026-04-12"),
+    # Reasoning comes as plain text there, which any model of the same host takes back.
     "openai-chat": Binding(False, "https://api-docs.deepseek.com/guides/thinking_mode", "2026-12-01"),
+    # A model that cannot read another's thinking leaves it out itself; the provider asks that
+    # it be sent all the same.
     "anthropic-messages": Binding(
-        True, "https://platform.claude.com/docs/en/build-with-claude/extended-thinking", "2026-12-01"
+        False, "https://platform.claude.com/docs/en/build-with-claude/preserved-thinking", "2026-10-01"
     ),
 }
 """What each API binds private content to. An API that is not named here binds it to the model."""
+
+_PREFIX_BOUND: Final = re.compile(r"(fable-5-1|opus-5-5|sonnet-5-5|haiku-5-5)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +93,16 @@ class Target:
         if binding is None or binding.to_model:
             parts.append(self.model)
         return "/".join(parts)
+
+    @property
+    def binds_to_prefix(self) -> bool:
+        """Whether thinking is refused once anything before it has changed, as after a compaction.
+
+        So it is with the newer models of Anthropic
+        (https://platform.claude.com/docs/en/build-with-claude/preserved-thinking, 2026-10).
+        """
+        model = self.model.replace(".", "-")
+        return self.api == "anthropic-messages" and _PREFIX_BOUND.search(model) is not None
 
     def can_read(self, family: str | None) -> bool:
         """Whether private content of ``family`` may be sent. Of None nothing is known: it may not."""

@@ -83,6 +83,8 @@ def flat_output(item: Item, kind: str) -> ToolOutputPart | None:
         if not kind.endswith("_output") or call_id is None:
             return None
         word = kind.removesuffix("_output").removesuffix("_call")
+    if call_id is None and word == "local_shell":
+        call_id = named(item.get("id"))  # OpenAI's own types name the call there.
     name = None
     if word == "tool_search":
         name = word

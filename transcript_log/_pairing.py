@@ -1,0 +1,513 @@
+"""Bringing tool outputs to their calls.
+
+Step 2 of a context. An output belongs to the nearest earlier group of calls that holds its
+id, across turns, else to the next one; a call that nobody answered gets a stand-in. Where an
+API accepts the order that is there, it is left alone: what an :class:`Order` says.
+
+Everything is linear in the number of items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+from . import items
+from ._hosted import rejoin_hosted
+from ._json import is_json
+from ._pieces import Piece
+from .codec import read_outcome, read_started
+from .entries import Item, Json
+from .findings import Change, ChangeKind
+from .items import ToolCallPart, ToolOutputPart
+from .items.shapes import (
+    Shape,
+    finish_word,
+    joined_user,
+    output_item,
+    rest_of,
+    shape_of,
+    single_output,
+    without_calls,
+)
+
+__all__ = [
+    "STAND_IN_BEGAN",
+    "STAND_IN_FINISHED",
+    "STAND_IN_NEVER_BEGAN",
+    "STAND_IN_UNKNOWN",
+    "Order",
+    "pair",
+]
+
+STAND_IN_UNKNOWN: Final = (
+    "[No output of this tool call was recorded. Its outcome is unknown: it may have run fully, in part,"
+    " or not at all. Check what it did before repeating it.]"
+)
+"""Stands for an output of which nothing at all is known."""
+
+STAND_IN_BEGAN: Final = (
+    "[This tool call was started, and no output of it was recorded. Its outcome is unknown: it may have run"
+    " fully or in part. Check what it did before repeating it.]"
+)
+"""Stands for the output of a call of which only the start is on record."""
+
+STAND_IN_FINISHED: Final = (
+    "[This tool call ended, with the status {status!r}, but its output was not recorded. What it gave back is"
+    " unknown. Check what it did before repeating it.]"
+)
+"""Stands for the output of a call whose outcome alone is on record."""
+
+STAND_IN_NEVER_BEGAN: Final = (
+    "[No output of this tool call was recorded, and no start of it either, although starts are recorded in"
+    " this session: it seems never to have begun. Its outcome is unknown until that is checked.]"
+)
+"""Stands for the output of a call that seems never to have begun."""
+
+Details: TypeAlias = Mapping[tuple[str, str | None], Json]
+
+Order = Literal["responses", "chat", "anthropic"]
+"""What may stand between a call and its output.
+
+``responses``: anything but a message; further calls too, at any time. ``chat``: nothing, and the
+calls of one message are answered before the next. ``anthropic``: the rest of the same turn of the
+assistant, before the first output.
+"""
+
+_LIMITS: Final = frozenset({"max_tokens", "max-tokens", "length", "max_output_tokens", "incomplete"})
+
+
+# ------------------------------------------------------------------------------ dealing
+
+
+@dataclass(slots=True, eq=False)
+class _Output:
+    """One output of the log, and the call that it was dealt to."""
+
+    piece: Piece
+    part: ToolOutputPart
+    among: int
+    item: Item | None = None
+    call: _Call | None = None
+    fate: str = "output-without-call"
+
+    def alone(self) -> Item:
+        """It as an item of its own, the same one each time."""
+        if self.item is None:
+            self.item = single_output(self.piece.item, self.part, self.among)
+        return self.item
+
+
+@dataclass(slots=True, eq=False)
+class _Call:
+    """One call of the log, and the output that it was dealt."""
+
+    piece: Piece
+    part: ToolCallPart
+    output: _Output | None = None
+
+
+@dataclass(slots=True, eq=False)
+class _Batch:
+    """The calls of one id in one group, and the outputs that belong to them, both in order."""
+
+    number: int
+    calls: list[_Call] = field(default_factory=list)
+    outputs: list[_Output] = field(default_factory=list)
+
+    def deal(self) -> None:
+        """Give each call an output of its kind, and what is left to whoever has none."""
+        if len(self.calls) == 1 == len(self.outputs):
+            _match(self.calls, self.outputs)
+            return
+        kinds: dict[str, list[_Call]] = {}
+        for call in self.calls:
+            kinds.setdefault(call.part.kind, []).append(call)
+        queues: dict[str, list[_Output]] = {}
+        for output in self.outputs:
+            kind = output.part.kind
+            if kind == "function" and kind not in kinds:
+                kind = "local_shell"  # Codex answers that as if it were a function.
+            queues.setdefault(kind if kind in kinds else "", []).append(output)
+        others = queues.pop("", [])
+        for kind, queue in queues.items():
+            _match(kinds[kind], queue)
+        # An output of another kind is still better than a stand-in.
+        _match([call for call in self.calls if call.output is None], others)
+
+
+def _match(calls: list[_Call], queue: list[_Output]) -> None:
+    """Deal outputs to calls in order.
+
+    A surplus replaces the last one. A published stand-in counts before any other output: a
+    model was sent it, and what came later was made from it.
+    """
+    if len(queue) > len(calls):
+        published = [output for output in queue if output.piece.stand_in][: len(calls)]
+        others = [output for output in queue if not output.piece.stand_in]
+        room = len(calls) - len(published)
+        chosen = published + (others[: room - 1] + others[-1:] if room else [])
+        picked = {id(output) for output in chosen}
+        for output in queue:
+            if id(output) not in picked:
+                output.fate = "late-output" if not room else "repeated-output"
+        queue = [output for output in queue if id(output) in picked]
+    for call, output in zip(calls, queue, strict=False):
+        call.output, output.call = output, call
+
+
+class _Groups:
+    """The calls and outputs of a conversation, paired by id."""
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._latest: dict[str, _Batch] = {}
+        self._early: dict[str, list[_Output]] = {}
+        self._batches: list[_Batch] = []
+
+    def next(self) -> None:
+        """The calls that follow are of another group."""
+        self._number += 1
+
+    def call(self, call: _Call) -> None:
+        key = call.part.id or ""
+        latest = self._latest.get(key)
+        if latest is None or latest.number != self._number:
+            latest = _Batch(self._number, outputs=self._early.pop(key, []))
+            self._latest[key] = latest
+            self._batches.append(latest)
+        latest.calls.append(call)
+
+    def output(self, output: _Output) -> None:
+        key = output.part.id or ""
+        latest = self._latest.get(key)
+        if latest is None:
+            self._early.setdefault(key, []).append(output)
+        else:
+            latest.outputs.append(output)
+
+    def deal(self) -> None:
+        for batch in self._batches:
+            batch.deal()
+
+
+# ----------------------------------------------------------------------------- placing
+
+
+@dataclass(slots=True, eq=False)
+class _Facts:
+    """What pairing has to know of one piece."""
+
+    piece: Piece
+    shape: Shape
+    calls: list[_Call]
+    outputs: list[_Output]
+
+    @property
+    def speaks(self) -> bool:
+        """Whether it is a message, and no call or output alone."""
+        item = self.piece.item
+        return items.role(item) is not None and (
+            self.shape == "responses" or not (self.calls or self.outputs) or bool(items.text(item).strip())
+        )
+
+    @property
+    def is_model(self) -> bool:
+        """Whether a model said it."""
+        speaker = items.role(self.piece.item)
+        return speaker == "assistant" if speaker is not None else not self.outputs
+
+
+class _Placing:
+    """One walk over the pieces, in which outputs come to stand after their calls."""
+
+    def __init__(self, order: Order | None, details: Details, journalled: bool) -> None:
+        self.out: list[Piece] = []
+        self.changes: list[Change] = []
+        self._order = order
+        self._details = details
+        self._journalled = journalled
+        self._open: dict[int, _Call] = {}
+        self._open_shape: Shape = "plain"
+        self._answered = False
+        self._last = 0
+        self._placed: set[int] = set()
+
+    def add(self, facts: _Facts) -> None:
+        """Place one piece, after what has to stand before it."""
+        if facts.outputs:
+            self._add_outputs(facts)
+        elif facts.calls:
+            if self._open and not self._may_stand(facts):
+                self.flush()
+            if not self._open:
+                self._answered = False
+            self.out.append(facts.piece)
+            self._open.update((id(call), call) for call in facts.calls)
+            self._open_shape = facts.shape
+            self._last = len(self.out)
+        else:
+            if self._open and not self._may_stand(facts):
+                self.flush()
+            self.out.append(facts.piece)
+
+    def _may_stand(self, facts: _Facts) -> bool:
+        """Whether a piece that is no output may stand while calls are open."""
+        order = self._order or _order_of(self._open_shape)
+        if order == "responses":
+            return not facts.speaks
+        if self._answered or not facts.is_model:
+            return False
+        if order == "anthropic":
+            return True
+        # Calls of other shapes are put together into one Chat message.
+        foreign = self._open_shape not in ("chat", "pi") and facts.shape not in ("chat", "pi")
+        return foreign and not facts.speaks
+
+    def _add_outputs(self, facts: _Facts) -> None:
+        outputs = facts.outputs
+        here = [o for o in outputs if o.call is not None and id(o.call) in self._open]
+        rest = rest_of(facts.piece.item, [o.part for o in outputs])
+        if len(here) == len(outputs) and not facts.calls:
+            leads = rest is None or max(o.part.place for o in outputs) < len(outputs)
+            if leads and (rest is None or len(here) == len(self._open)):
+                self._stand_in_before(here[0])
+                self.out.append(facts.piece)
+                self._close(here)
+                return
+            if not leads:
+                self._tell_first(facts)
+        for output in outputs:
+            if output in here:
+                self._stand_in_before(output)
+                self.out.append(facts.piece.now(output.alone(), _alone_why(output)))
+                self._close([output])
+            elif id(output) not in self._placed:
+                self._leave_out(output)
+        if rest is not None:
+            if self._open:
+                self.flush()
+            self.out.append(facts.piece.now(rest, "split"))
+            if facts.calls:  # places have changed, so the calls are read again
+                again = items.tool_calls(rest)
+                for call, part in zip(facts.calls, again, strict=True):
+                    call.part = part
+                self._open.update((id(call), call) for call in facts.calls)
+                self._answered = False
+                self._last = len(self.out)
+
+    def _stand_in_before(self, output: _Output) -> None:
+        """Stand in for the calls before that of ``output`` that nobody answered at all."""
+        for call in list(self._open.values()):
+            if call is output.call:
+                return
+            if call.output is None:
+                self._stand_in(call)
+                del self._open[id(call)]
+
+    def _tell_first(self, facts: _Facts) -> None:
+        self.changes.append(
+            Change(
+                kind="moved",
+                rule="output-first",
+                message="what the message says was put after the outputs in it",
+                entry=facts.piece.entry,
+                call=facts.outputs[0].part.id,
+            )
+        )
+
+    def _close(self, outputs: Sequence[_Output]) -> None:
+        self._answered = True
+        for output in outputs:
+            self._placed.add(id(output))
+            del self._open[id(output.call)]
+        self._last = len(self.out)
+
+    def flush(self) -> None:
+        """Answer every open call, right after the last call or output."""
+        if not self._open:
+            return
+        after = self.out[self._last :]
+        del self.out[self._last :]
+        for call in self._open.values():
+            output = call.output
+            if output is None:
+                self._stand_in(call)
+            elif id(output) not in self._placed:
+                self._placed.add(id(output))
+                self.out.append(output.piece.now(output.alone(), "moved"))
+                self._change(
+                    "moved", "output-order", "the output was moved up to its call", output.piece, call
+                )
+        self.out += after
+        self._open.clear()
+        self._answered = False
+
+    def _stand_in(self, call: _Call) -> None:
+        piece, part = call.piece, call.part
+        text = self._wording(call)
+        item = output_item(part, text, shape_of(piece.item), is_error=True)
+        self.out.append(Piece(item, piece.sources, "stand-in", piece.family))
+        self._change(
+            "added",
+            "unanswered-call",
+            f"the call of {part.name!r} was never answered: a stand-in says that its outcome is unknown",
+            piece,
+            call,
+        )
+
+    def _wording(self, call: _Call) -> str:
+        """What is known of how a call went."""
+        name = call.part.id or ""
+        known = [self._details.get((name, entry)) for entry in (*reversed(call.piece.sources), None)]
+        for payload in known:
+            if payload is not None and (outcome := read_outcome(payload)) is not None:
+                return STAND_IN_FINISHED.format(status=outcome.raw_status or outcome.status)
+        if any(read_started(payload) is not None for payload in known):
+            return STAND_IN_BEGAN
+        return STAND_IN_NEVER_BEGAN if self._journalled else STAND_IN_UNKNOWN
+
+    def _leave_out(self, output: _Output) -> None:
+        why = {
+            "output-without-call": "the output answers no call of this context",
+            "repeated-output": "another output of the same call counts",
+            "late-output": "a stand-in was already sent for it, and what came later was made from that",
+        }[output.fate]
+        self.changes.append(
+            Change(
+                kind="left-out",
+                rule=output.fate,
+                message=why,
+                entry=output.piece.entry,
+                call=output.part.id,
+                item=output.alone(),
+            )
+        )
+
+    def _change(self, kind: ChangeKind, rule: str, message: str, piece: Piece, call: _Call) -> None:
+        self.changes.append(
+            Change(kind=kind, rule=rule, message=message, entry=piece.entry, call=call.part.id)
+        )
+
+
+def _alone_why(output: _Output) -> Literal["kept", "split"]:
+    return "kept" if output.item is output.piece.item else "split"
+
+
+def _order_of(shape: Shape) -> Order:
+    if shape == "responses":
+        return "responses"
+    return "anthropic" if shape == "anthropic" else "chat"
+
+
+# -------------------------------------------------------------------------------- step
+
+
+def pair(
+    pieces: Sequence[Piece], order: Order | None, details: Details | None = None
+) -> tuple[list[Piece], list[Change]]:
+    """Bring outputs to their calls. Changes nothing that was given.
+
+    The changes say what was moved, left out, added or put together; where there is none, the
+    pieces come back as they were, every one the same object.
+
+    Args:
+        pieces: A conversation in its order, without answers that were broken off.
+        order: What the API accepts; None goes by the shape of each call.
+        details: Sidecar payloads, for the wording of stand-ins.
+    """
+    known = details or {}
+    kept, changes = _without_cut_calls(pieces)
+    kept, more = rejoin_hosted(kept)
+    changes += more
+    groups = _Groups()
+    facts: list[_Facts] = []
+    for piece in kept:
+        item = piece.item
+        outputs = items.tool_outputs(item)
+        calls = items.tool_calls(item)
+        fact = _Facts(
+            piece,
+            shape_of(item),
+            [_Call(piece, call) for call in calls],
+            [_Output(piece, output, len(outputs)) for output in outputs],
+        )
+        facts.append(fact)
+        if fact.outputs or (not fact.calls and items.role(item) is not None):
+            groups.next()
+        for output in fact.outputs:
+            groups.output(output)
+        for call in fact.calls:
+            groups.call(call)
+    groups.deal()
+    placing = _Placing(order, known, _is_journalled(known))
+    for fact in facts:
+        placing.add(fact)
+    placing.flush()
+    return _regroup(placing.out), [*changes, *placing.changes]
+
+
+def _regroup(pieces: Sequence[Piece]) -> list[Piece]:
+    """With outputs that were made or split off put into the user message that follows them.
+
+    Some gateways want the roles to take turns. What stood as it is stays as it is.
+    """
+    out: list[Piece] = []
+    for piece in pieces:
+        last = out[-1] if out else None
+        if last is not None and last.why in ("split", "stand-in", "merged") and piece.why != "summary":
+            joined = joined_user(last.item, piece.item)
+            if joined is not None:
+                sources = (*last.sources, *(source for source in piece.sources if source not in last.sources))
+                out[-1] = Piece(joined, sources, "merged", piece.family)
+                continue
+        out.append(piece)
+    return out
+
+
+def _is_journalled(details: Details) -> bool:
+    """Whether starts of calls are put on record in this session."""
+    return any(read_started(payload) is not None for payload in details.values())
+
+
+def _without_cut_calls(pieces: Sequence[Piece]) -> tuple[list[Piece], list[Change]]:
+    """Without calls whose arguments were cut by a token limit: nobody can have run them as meant."""
+    out: list[Piece] = []
+    changes: list[Change] = []
+    finish: str | None = None
+    for piece in pieces:
+        if piece.begins:
+            finish = piece.finish
+        elif items.role(piece.item) not in (None, "assistant"):
+            finish = None
+        reason = finish_word(piece.item) or finish
+        if reason not in _LIMITS:
+            out.append(piece)
+            continue
+        cut = [call for call in items.tool_calls(piece.item) if not _is_whole(call)]
+        if not cut:
+            out.append(piece)
+            continue
+        left = without_calls(piece.item, cut)
+        if left is not None:
+            out.append(piece.now(left, "split"))
+        changes += [
+            Change(
+                kind="left-out",
+                rule="cut-call",
+                message=f"the arguments of the call of {call.name!r} were cut by a token limit",
+                entry=piece.entry,
+                call=call.id,
+                item=piece.item,
+            )
+            for call in cut
+        ]
+    return out, changes
+
+
+def _is_whole(call: ToolCallPart) -> bool:
+    """Whether the arguments of a call can be read."""
+    if type(call.arguments) is not str or call.kind != "function":
+        return True
+    return is_json(call.arguments or "{}")

@@ -1,0 +1,54 @@
+"""The provider APIs: what each demands of the items it is sent, and how to say them in its words.
+
+One module each, with a table of rules of which every row names its source. Another API is
+another module, and a row in :data:`APIS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ..entries import Item
+from ..errors import TargetError
+from ..families import Target
+from ..findings import Finding
+from ._base import Api, Rule
+from .anthropic import ANTHROPIC_MESSAGES
+from .chat import OPENAI_CHAT
+from .responses import OPENAI_RESPONSES
+
+__all__ = ["APIS", "Api", "Rule", "api_of", "check_items"]
+
+APIS: Final[Mapping[str, Api]] = {
+    api.name: api for api in (OPENAI_RESPONSES, OPENAI_CHAT, ANTHROPIC_MESSAGES)
+}
+"""The APIs that a context can be made for, by name."""
+
+
+def api_of(name: str) -> Api:
+    """The API of this name.
+
+    Raises:
+        TargetError: There is none.
+    """
+    api = APIS.get(name)
+    if api is None:
+        raise TargetError(name, f"this API is not known here; known are {', '.join(APIS)}")
+    return api
+
+
+def check_items(items: Sequence[Item], target: Target, *, paused: bool = False) -> list[Finding]:
+    """The rules of the target's API that items break, in their order; empty if it takes them.
+
+    Nothing is said of who can read what is private in them: items do not tell.
+
+    Args:
+        items: What would be sent.
+        target: Where.
+        paused: The last item is of a turn that the provider paused, to be sent back as it is.
+
+    Raises:
+        TargetError: The API is not known here.
+    """
+    return list(api_of(target.api).check(items, paused=paused))

@@ -1,0 +1,254 @@
+"""What the rule tables of the APIs have in common."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final, Protocol
+
+import orjson
+
+from .._pairing import Order
+from .._pieces import Piece
+from ..entries import Item
+from ..findings import Change, ChangeKind, Finding, Severity
+
+__all__ = [
+    "Api",
+    "IdRule",
+    "Notes",
+    "Rule",
+    "clean_text",
+    "fresh_ids",
+    "has_surrogate",
+    "safe_name",
+    "with_clean_text",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One thing that an API demands of the items it is sent.
+
+    Attributes:
+        id: A short stable name, as in ``"output-missing"``.
+        demand: What is demanded, in one sentence.
+        severity: ``"error"``: a request that breaks it is refused; ``"warning"``: some of those
+            who serve this API refuse it; ``"note"``: it is worth knowing.
+        source: Where that is said or was seen.
+        date: When it was said, or looked up.
+    """
+
+    id: str
+    demand: str
+    severity: Severity
+    source: str
+    date: str
+
+    def at(self, place: int | None, message: str, call: str | None = None) -> Finding:
+        """The finding that the item at ``place`` breaks this rule."""
+        where = "" if place is None else f"item {place}: "
+        return Finding(
+            rule=self.id,
+            severity=self.severity,
+            message=where + message,
+            advice="build_context mends it" if self.severity != "note" else "",
+            call=call,
+        )
+
+
+class Notes:
+    """The changes that a step made, in order."""
+
+    __slots__ = ("changes",)
+
+    def __init__(self) -> None:
+        self.changes: Final[list[Change]] = []
+
+    def add(
+        self,
+        kind: ChangeKind,
+        rule: str,
+        message: str,
+        piece: Piece,
+        *,
+        call: str | None = None,
+        item: Item | None = None,
+    ) -> None:
+        """Tell of a change to a piece."""
+        self.changes.append(
+            Change(kind=kind, rule=rule, message=message, entry=piece.entry, call=call, item=item)
+        )
+
+
+class Api(Protocol):
+    """One provider API: what it demands, and how items of any shape are said in its words."""
+
+    @property
+    def name(self) -> str:
+        """What a target calls it."""
+        ...
+
+    @property
+    def order(self) -> Order:
+        """What may stand between a call and its output."""
+        ...
+
+    @property
+    def rules(self) -> Mapping[str, Rule]:
+        """All that it demands, by the ids of the rules."""
+        ...
+
+    def check(self, items: Sequence[Item], *, paused: bool = False) -> Iterator[Finding]:
+        """The rules that items break, in their order.
+
+        Args:
+            items: What would be sent.
+            paused: The last item is of a turn that the provider paused, to be sent back as it is.
+        """
+        ...
+
+    def render(self, pieces: Sequence[Piece], notes: Notes, *, paused: bool = False) -> list[Piece]:
+        """The same conversation in items that this API takes.
+
+        Calls and outputs are paired already. A piece that is right comes back as it is.
+        """
+        ...
+
+
+# ---------------------------------------------------------------------------------- ids
+
+
+@dataclass(frozen=True, slots=True)
+class IdRule:
+    """What the id of a call may be."""
+
+    pattern: re.Pattern[str]
+    length: int
+    unique: bool
+    """Whether no two calls of a request may share one; else only those of one message."""
+
+    def fits(self, call_id: str) -> bool:
+        """Whether an id may be sent as it is."""
+        return 0 < len(call_id) <= self.length and self.pattern.fullmatch(call_id) is not None
+
+    def other(self, call_id: str, salt: str) -> str:
+        """An id that may be sent in the place of ``call_id``; the same one each time.
+
+        It keeps what it can of the old id, for people, and ends with a digest of all of it.
+        """
+        kept = re.sub(r"[^A-Za-z0-9_-]", "_", call_id)[: self.length - 13] or "call"
+        digest = sha256(f"{salt}\0{call_id}".encode("utf-8", "surrogatepass")).hexdigest()[:12]
+        return f"{kept}_{digest}"
+
+
+def fresh_ids(
+    rule: IdRule,
+    pieces: Iterable[tuple[Piece, Sequence[str], Sequence[str]]],
+    notes: Notes,
+) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
+    """The ids of calls and outputs under a rule, piece by piece; the same ones where they fit.
+
+    Only what stands before decides, so that what is appended later changes no id.
+
+    Args:
+        rule: What an id may be.
+        pieces: Each with the ids of its calls and of its outputs, in order.
+        notes: Is told of each call that gets another id.
+    """
+    used: set[str] = set()
+    dealt: dict[str, list[str]] = {}
+    for piece, calls, outputs in pieces:
+        new_outputs: Sequence[str] = outputs
+        if outputs:
+            found = []
+            for call_id in outputs:
+                queue = dealt.get(call_id)
+                found.append(queue.pop(0) if queue else call_id)
+            if found != list(outputs):
+                new_outputs = found
+        new_calls: Sequence[str] = calls
+        if calls:
+            if not outputs and not rule.unique:
+                used = set()
+            found = []
+            for place, call_id in enumerate(calls):
+                new = call_id
+                number = 0
+                while new in used or not rule.fits(new):
+                    salt = f"{number}" if call_id else f"{piece.entry} {place} {number}"
+                    new = rule.other(call_id, salt)
+                    number += 1
+                used.add(new)
+                found.append(new)
+                dealt.setdefault(call_id, []).append(new)
+                if new != call_id:
+                    notes.add("rewritten", "call-id", f"the call id goes as {new!r}", piece, call=call_id)
+            if found != list(calls):
+                new_calls = found
+        yield new_calls, new_outputs
+
+
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9_-]")
+
+
+def safe_name(name: str, length: int) -> str:
+    """A tool's name of letters, digits, ``_`` and ``-``, of at most so many characters."""
+    if name and len(name) <= length and not _UNSAFE.search(name):
+        return name
+    kept = _UNSAFE.sub("_", name) or "tool"
+    if len(kept) <= length:
+        return kept
+    return f"{kept[: length - 9]}_{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+
+
+# --------------------------------------------------------------------------------- text
+
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+
+def has_surrogate(item: Any) -> bool:
+    """Whether some text in a value cannot be sent as UTF-8."""
+    try:
+        orjson.dumps(item)
+    except TypeError:
+        return _has_surrogate(item)
+    return False
+
+
+def _has_surrogate(value: Any) -> bool:
+    if type(value) is str:
+        return clean_text(value) is not value
+    if type(value) is list:
+        return any(_has_surrogate(inner) for inner in value)
+    if type(value) is dict:
+        return any(_has_surrogate(key) or _has_surrogate(inner) for key, inner in value.items())
+    return False
+
+
+def clean_text(text: str) -> str:
+    """Text with U+FFFD in the place of each lone surrogate; the same object if it has none."""
+    if text.isascii():
+        return text
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return _SURROGATE.sub("\ufffd", text)
+    return text
+
+
+def with_clean_text(value: Any) -> Any:
+    """A value with clean text all through; what needs no change is shared."""
+    if type(value) is str:
+        return clean_text(value)
+    if type(value) is list:
+        cleaned = [with_clean_text(inner) for inner in value]
+        return cleaned if any(a is not b for a, b in zip(cleaned, value, strict=True)) else value
+    if type(value) is dict:
+        pairs = [(clean_text(key), with_clean_text(inner)) for key, inner in value.items()]
+        same = all(a[0] is b[0] and a[1] is b[1] for a, b in zip(pairs, value.items(), strict=True))
+        return value if same else dict(pairs)
+    return value

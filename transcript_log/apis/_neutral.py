@@ -1,0 +1,319 @@
+"""What an item says, in words of no provider: the step between any two shapes.
+
+Reading never fails: what no block here can hold is an :class:`Unknown`, which a renderer
+leaves out and tells of.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias
+
+from .. import items
+from .._json import read_text
+
+__all__ = [
+    "Block",
+    "Call",
+    "File",
+    "Hosted",
+    "Image",
+    "Neutral",
+    "Output",
+    "Speaker",
+    "Text",
+    "Thought",
+    "Unknown",
+    "arguments_object",
+    "arguments_text",
+    "read",
+]
+
+Speaker = Literal["user", "assistant", "system", "developer"]
+_SPEAKERS: Final[Mapping[Any, Speaker]] = {
+    "user": "user",
+    "assistant": "assistant",
+    "system": "system",
+    "developer": "developer",
+}
+
+
+@dataclass(slots=True)
+class Text:
+    """Text for people."""
+
+    text: str
+
+
+@dataclass(slots=True)
+class Image:
+    """A picture: a link, or base64 with its media type."""
+
+    url: str | None = None
+    data: str | None = None
+    media_type: str = "image/png"
+    detail: str | None = None
+
+    @property
+    def link(self) -> str:
+        """A URL for it, of the scheme ``data`` where the picture itself is here."""
+        return self.url if self.url is not None else f"data:{self.media_type};base64,{self.data}"
+
+
+@dataclass(slots=True)
+class File:
+    """A document: a link, base64, or plain text."""
+
+    name: str | None = None
+    media_type: str = "application/pdf"
+    data: str | None = None
+    url: str | None = None
+    text: str | None = None
+
+
+@dataclass(slots=True)
+class Thought:
+    """What a model thought. No API here takes another's thoughts."""
+
+    text: str
+
+
+@dataclass(slots=True)
+class Call:
+    """A tool call; ``arguments`` are text or a decoded value."""
+
+    id: str
+    name: str
+    arguments: Any
+    kind: str = "function"
+
+
+@dataclass(slots=True)
+class Output:
+    """What a tool gave back."""
+
+    id: str
+    kind: str = "function"
+    name: str | None = None
+    blocks: list[Text | Image | File | Unknown] = field(default_factory=list)
+    is_error: bool = False
+
+
+@dataclass(slots=True)
+class Hosted:
+    """A call of a provider's own tool, or its result."""
+
+    name: str
+
+
+@dataclass(slots=True)
+class Unknown:
+    """Anything else, by the type that it names."""
+
+    type: str
+
+
+Block: TypeAlias = Text | Image | File | Thought | Call | Output | Hosted | Unknown
+"""One thing that an item says."""
+
+
+@dataclass(slots=True)
+class Neutral:
+    """What an item says, in its order, and who says it."""
+
+    speaker: Speaker
+    blocks: list[Block]
+
+
+def read(item: Mapping[str, Any]) -> Neutral:
+    """What an item of any shape says."""
+    kind = items.type_of(item)
+    if kind is not None and kind != "message" and items.role(item) is None:
+        return Neutral("assistant", list(_flat(item)))
+    speaker = items.role(item)
+    outputs = items.tool_outputs(item) if speaker in ("tool", "function", "toolResult") else ()
+    if outputs:
+        return Neutral("user", [_output(part) for part in outputs])
+    blocks: list[Block] = []
+    calls = {part.place: part for part in items.tool_calls(item)}
+    listed = type(item.get("tool_calls")) is list
+    results = {part.place: part for part in items.tool_outputs(item)}
+    content = item.get("content")
+    for place, block in enumerate(content if type(content) is list else [content]):
+        if not listed and place in calls:
+            blocks.append(_call(calls[place]))
+        elif place in results:
+            blocks.append(_output(results[place]))
+        elif block is not None:
+            blocks.append(_block(block))
+    refusal = item.get("refusal")
+    if type(refusal) is str and refusal:
+        blocks.append(Text(refusal))
+    if listed:
+        blocks += [_call(part) for part in calls.values()]
+    blocks += [Thought(part.text) for part in items.reasoning(item) if type(content) is not list]
+    return Neutral(_SPEAKERS.get(speaker, "user"), blocks)
+
+
+def _flat(item: Mapping[str, Any]) -> Iterator[Block]:
+    for part in items.parts(item):
+        match part:
+            case (
+                items.ToolCallPart(kind=items.HOSTED, name=name)
+                | items.ToolOutputPart(kind=items.HOSTED, name=str(name))
+            ):
+                yield Hosted(name)
+            case items.ToolCallPart():
+                yield _call(part)
+            case items.ToolOutputPart(kind=items.HOSTED):
+                pass
+            case items.ToolOutputPart():
+                yield _output(part)
+            case items.ReasoningPart(text=text):
+                yield Thought(text)
+            case items.TextPart(text=text):
+                yield Text(text)
+            case _:
+                yield Unknown(items.type_of(item) or "item")
+
+
+def _call(part: items.ToolCallPart) -> Call:
+    return Call(part.id or "", part.name, part.arguments, part.kind)
+
+
+def _output(part: items.ToolOutputPart) -> Output:
+    content = part.content
+    blocks: list[Text | Image | File | Unknown] = []
+    if type(content) is list and part.kind not in ("shell", "tool_search"):
+        for block in content:
+            read_block = _block(block)
+            if isinstance(read_block, Text | Image | File | Unknown):
+                blocks.append(read_block)
+    elif type(content) is dict and part.kind == "computer":
+        picture = _block(content)
+        if isinstance(picture, Image):
+            blocks.append(picture)
+    elif content is not None:
+        blocks.append(Text(content if type(content) is str else items.output_text(content)))
+    return Output(part.id or "", part.kind, part.name, blocks, part.is_error)
+
+
+_TEXTS: Final = frozenset({"text", "input_text", "output_text", "summary_text", "reasoning_text"})
+_IMAGES: Final = frozenset({"image", "input_image", "image_url", "output_image", "computer_screenshot"})
+_FILES: Final = frozenset({"document", "input_file", "file"})
+
+
+def _block(block: Any) -> Block:
+    if type(block) is str:
+        return Text(block)
+    if type(block) is not dict:
+        return Unknown(type(block).__name__)
+    kind = block.get("type")
+    if kind in _TEXTS or (kind is None and type(block.get("text")) is str):
+        said = block.get("text")
+        return Text(said) if type(said) is str else Unknown(str(kind))
+    if kind == "refusal":
+        return Text(str(block.get("refusal") or ""))
+    if kind in ("thinking", "redacted_thinking"):
+        thought = block.get("thinking")
+        return Thought(thought if type(thought) is str else "")
+    if kind in _IMAGES:
+        return _image(block) or Unknown(str(kind))
+    if kind in _FILES:
+        return _file(block) or Unknown(str(kind))
+    if kind in ("server_tool_use", "mcp_tool_use"):
+        return Hosted(str(block.get("name") or kind))
+    if type(kind) is str and kind.endswith("_tool_result"):
+        return Hosted(kind.removesuffix("_tool_result"))
+    return Unknown(str(kind))
+
+
+def _image(block: Mapping[str, Any]) -> Image | None:
+    source = block.get("source")
+    if type(source) is dict:
+        if source.get("type") == "url" and type(source.get("url")) is str:
+            return Image(url=source["url"])
+        if type(source.get("data")) is str:
+            return Image(data=source["data"], media_type=_or(source.get("media_type"), "image/png"))
+        return None
+    if type(block.get("data")) is str:
+        return Image(data=block["data"], media_type=_or(block.get("mimeType"), "image/png"))
+    link: Any = block.get("image_url")
+    detail: Any = block.get("detail")
+    if type(link) is dict:
+        detail = link.get("detail")
+        link = link.get("url")
+    if type(link) is not str:
+        return None
+    detail = detail if type(detail) is str else None
+    head, comma, body = link.partition(",")
+    if comma and head.startswith("data:") and head.endswith(";base64"):
+        return Image(data=body, media_type=head[5:-7] or "image/png", detail=detail)
+    return Image(url=link, detail=detail)
+
+
+def _file(block: Mapping[str, Any]) -> File | None:
+    source = block.get("source")
+    if type(source) is dict:
+        name = block.get("title")
+        name = name if type(name) is str else None
+        if source.get("type") == "text" and type(source.get("data")) is str:
+            return File(name, "text/plain", text=source["data"])
+        if type(source.get("data")) is str:
+            return File(name, _or(source.get("media_type"), "application/pdf"), data=source["data"])
+        if type(source.get("url")) is str:
+            return File(name, url=source["url"])
+        return None
+    inner: Any = block.get("file")
+    held: Mapping[str, Any] = inner if type(inner) is dict else block
+    name = held.get("filename")
+    name = name if type(name) is str else None
+    data = held.get("file_data")
+    if type(data) is str:
+        head, comma, body = data.partition(",")
+        if comma and head.startswith("data:") and head.endswith(";base64"):
+            return File(name, head[5:-7] or "application/pdf", data=body)
+        return File(name, data=data)
+    link = held.get("file_url")
+    return File(name, url=link) if type(link) is str else None
+
+
+def _or(value: Any, other: str) -> str:
+    return value if type(value) is str and value else other
+
+
+# ---------------------------------------------------------------------------- arguments
+
+
+def arguments_object(call: Call) -> tuple[dict[str, Any], bool]:
+    """The arguments of a call as an object, and whether they are one as they stand.
+
+    Text of a tool that takes free text becomes the member ``input``; what is no object, the
+    member ``arguments``, so that nothing of it is lost.
+    """
+    given = call.arguments
+    if type(given) is dict:
+        return given, True
+    if given is None or given == "":
+        return {}, given is None or call.kind == "function"
+    if call.kind == "custom":
+        return {"input": given}, False
+    value = given
+    if type(given) is str:
+        try:
+            value = read_text(given)
+        except ValueError:
+            return {"arguments": given}, False
+        if type(value) is dict:
+            return value, True
+    return {"arguments": value}, False
+
+
+def arguments_text(call: Call) -> tuple[str, bool]:
+    """The arguments of a call as the text of a JSON object; the same text if it is one."""
+    value, as_they_are = arguments_object(call)
+    if as_they_are and type(call.arguments) is str and call.arguments:
+        return call.arguments, True
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")), as_they_are

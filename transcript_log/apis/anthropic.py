@@ -1,0 +1,758 @@
+"""Anthropic Messages: ``anthropic-messages``.
+
+Neighbours of one role are one turn to this API, so they are never put together for its sake.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from .. import items
+from .._pairing import Order
+from .._pieces import Piece
+from ..entries import Item
+from ..findings import Finding
+from ..items.shapes import joined_assistant, shape_of
+from ._base import IdRule, Notes, Rule, fresh_ids, has_surrogate, safe_name, with_clean_text
+from ._neutral import Call, File, Hosted, Image, Output, Text, Thought, Unknown, arguments_object, read
+from .chat import NO_OUTPUT
+
+__all__ = ["ANTHROPIC_MESSAGES", "OPENING", "AnthropicMessages"]
+
+OPENING: Final = "(What was said before this point is not part of the conversation.)"
+"""Stands first where a conversation would begin with the assistant."""
+
+_API: Final = "https://github.com/anthropics/anthropic-sdk-python/tree/main/src/anthropic/types"
+_ERRORS: Final = "https://platform.claude.com/docs/en/api/errors"
+
+
+def _rule(
+    id: str, demand: str, source: str = _API, date: str = "2026-12-01", *, warning: bool = False
+) -> tuple[str, Rule]:
+    return id, Rule(id, demand, "warning" if warning else "error", source, date)
+
+
+_RULES: Final[Mapping[str, Rule]] = dict(
+    [
+        _rule(
+            "empty-input",
+            "There is at least one message.",
+            "https://github.com/decolua/9router/pull/419",
+            "2026-03-24",
+        ),
+        _rule(
+            "first-user",
+            "The first message is the user's.",
+            "https://github.com/lobehub/lobehub/issues/1601",
+            "2024-03-16",
+        ),
+        _rule(
+            "role",
+            "A message is the user's or the assistant's; only some models take a system message among them.",
+            "https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages",
+        ),
+        _rule(
+            "content",
+            "A message has content.",
+            "https://github.com/anthropics/claude-code/issues/3196",
+            "2025-07-09",
+        ),
+        _rule(
+            "blank-text",
+            "A text holds more than white space.",
+            "https://github.com/anthropics/claude-code/issues/23352",
+            "2026-02-05",
+        ),
+        _rule(
+            "trailing-space",
+            "The text that ends a final message of the assistant does not end in white space.",
+            "https://github.com/tailcallhq/forgecode/issues/1872",
+            "2025-11-08",
+        ),
+        _rule(
+            "thinking-last",
+            "A final message of the assistant does not end in thinking.",
+            "https://github.com/tailcallhq/forgecode/issues/2107",
+            "2025-12-11",
+        ),
+        _rule(
+            "signature",
+            "Thinking has a signature, and redacted thinking its data.",
+            "https://github.com/openclaw/openclaw/issues/84430",
+        ),
+        _rule(
+            "output-missing",
+            "Each tool_use has its tool_result in the next message.",
+            "https://github.com/anthropics/claude-code/issues/8210",
+            "2025-09-26",
+        ),
+        _rule(
+            "output-without-call",
+            "Each tool_result answers a tool_use of the message before it.",
+            "https://github.com/anthropics/claude-code/issues/13460",
+            "2025-12-09",
+        ),
+        _rule(
+            "output-twice",
+            "A tool_use has one tool_result.",
+            "https://github.com/QwenLM/qwen-code/pull/8163",
+            "2026-07-30",
+        ),
+        _rule(
+            "output-order",
+            "The tool_results lead the message that they are in.",
+            "https://github.com/QwenLM/qwen-code/issues/8161",
+            "2026-07-30",
+        ),
+        _rule(
+            "output-content",
+            "A tool_result that flags an error holds text, and nothing but text.",
+            "https://github.com/can1357/oh-my-pi/issues/12809",
+            "2026-09-22",
+        ),
+        _rule(
+            "call-id",
+            "A call id is of 1 to 64 letters, digits, _ and -.",
+            "https://github.com/maximhq/bifrost/issues/5097",
+            "2026-07-10",
+        ),
+        _rule(
+            "call-twice",
+            "No two calls of a request have one id.",
+            "https://github.com/trycua/cua/issues/524",
+            "2025-10-01",
+        ),
+        _rule(
+            "name",
+            "A tool's name is of 1 to 128 letters, digits, _ and -.",
+            "https://platform.claude.com/docs/en/agents-and-tools/tool-use/define-tools",
+        ),
+        _rule(
+            "arguments",
+            "The input of a tool_use is an object.",
+            "https://github.com/anthropics/claude-code/issues/6696",
+            "2025-08-28",
+        ),
+        _rule(
+            "hosted-pair",
+            "A call of a server's tool and its result stand in one turn; a paused turn may end in the call.",
+            "https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons",
+        ),
+        _rule(
+            "foreign-key",
+            "Messages and blocks bear no keys but their own.",
+            "https://github.com/anthropics/anthropic-sdk-python/tree/main/src/anthropic/types",
+        ),
+        _rule("part-type", "A block is of a type that its role may have."),
+        _rule(
+            "surrogate",
+            "Text can be sent as UTF-8.",
+            "https://github.com/anthropics/claude-code/issues/56064",
+        ),
+        (
+            "ends-with-assistant",
+            Rule(
+                "ends-with-assistant",
+                "The last message is the user's: models since Claude 4.6 continue no text of the assistant.",
+                "note",
+                _ERRORS,
+                "2026-10-01",
+            ),
+        ),
+    ]
+)
+
+_IDS: Final = IdRule(re.compile(r"[A-Za-z0-9_-]+"), 64, unique=True)
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_MESSAGE_KEYS: Final = frozenset({"role", "content"})
+_KEYS: Final[Mapping[str, frozenset[str]]] = {
+    "text": frozenset({"type", "text", "cache_control", "citations"}),
+    "thinking": frozenset({"type", "thinking", "signature"}),
+    "redacted_thinking": frozenset({"type", "data"}),
+    "tool_use": frozenset({"type", "id", "name", "input", "cache_control", "caller", "toolset_name"}),
+    "tool_result": frozenset({"type", "tool_use_id", "content", "is_error", "cache_control", "toolset_name"}),
+    "image": frozenset({"type", "source", "cache_control", "transformations"}),
+    "document": frozenset({"type", "source", "title", "context", "citations", "cache_control"}),
+}
+"""The keys of the commonest blocks; others may bear what they bear."""
+
+_FOREIGN_BLOCKS: Final = frozenset(
+    {
+        "file",
+        "image_url",
+        "input_audio",
+        "input_file",
+        "input_image",
+        "input_text",
+        "output_text",
+        "reasoning_text",
+        "refusal",
+        "summary_text",
+        "toolCall",
+    }
+)
+_NOT_USER: Final = frozenset({"tool_use", "thinking", "redacted_thinking", "server_tool_use", "mcp_tool_use"})
+_NOT_ASSISTANT: Final = frozenset({"tool_result", "image", "document"})
+
+
+class AnthropicMessages:
+    """The rules and the words of the Messages API."""
+
+    name: Final = "anthropic-messages"
+    order: Final[Order] = "anthropic"
+    rules: Final = _RULES
+
+    # ------------------------------------------------------------------------- checking
+
+    def check(self, items: Sequence[Item], *, paused: bool = False) -> Iterator[Finding]:
+        """See :meth:`Api.check`."""
+        if not items:
+            yield _RULES["empty-input"].at(None, "there is nothing to send")
+            return
+        turns = _Turns()
+        for place, message in enumerate(items):
+            speaker = message.get("role")
+            if speaker not in ("user", "assistant"):
+                yield _RULES["role"].at(place, f"the role is {speaker!r}")
+                continue
+            yield from turns.begin(place, speaker)
+            if message.keys() != _MESSAGE_KEYS:
+                extra = ", ".join(sorted(message.keys() - _MESSAGE_KEYS))
+                if extra:
+                    yield _RULES["foreign-key"].at(place, f"the message bears {extra}")
+            content = message.get("content")
+            if type(content) is str:
+                if not content or content.isspace():
+                    yield _RULES["blank-text"].at(place, "the text is blank")
+                turns.other()
+            elif type(content) is list and content:
+                for block in content:
+                    if type(block) is not dict or type(block.get("type")) is not str:
+                        yield _RULES["part-type"].at(place, "a block has no type")
+                        continue
+                    yield from turns.block(place, block, block["type"])
+            else:
+                yield _RULES["content"].at(place, "the message is empty")
+            if has_surrogate(message):
+                yield _RULES["surrogate"].at(place, "some text holds half a character")
+        yield from turns.end(paused=paused)
+        yield from _check_last(len(items) - 1, items[-1], paused=paused)
+
+    # ------------------------------------------------------------------------ rendering
+
+    def render(self, pieces: Sequence[Piece], notes: Notes, *, paused: bool = False) -> list[Piece]:
+        """See :meth:`Api.render`."""
+        out: list[Piece] = []
+        for piece in pieces:
+            if _is_own(piece.item):
+                mended = _mended(piece, notes)
+                made = [] if mended is None else [mended]
+            else:
+                made = _rendered(piece, notes)
+            for new in made:
+                if out and out[-1].why in ("rendered", "merged") and new.why == "rendered":
+                    joined = _joined(out[-1], new)
+                    if joined is not None:
+                        out[-1] = joined
+                        continue
+                out.append(new)
+        out = _with_call_ids(out, notes)
+        if not paused:
+            _end(out, notes)
+        if out and out[0].item.get("role") != "user":
+            opening = Piece({"role": "user", "content": OPENING}, why="opening")
+            notes.add("added", "first-user", "a first message of the user was put before it", out[0])
+            out.insert(0, opening)
+        return out
+
+
+class _Turns:
+    """The turns of a conversation, as one role after the other comes by."""
+
+    def __init__(self) -> None:
+        self._speaker = ""
+        self._place = 0
+        self._all: set[str] = set()
+        self._asked: dict[str, bool] = {}
+        self._hosted: dict[str, bool] = {}
+        self._others = False
+
+    def begin(self, place: int, speaker: str) -> Iterator[Finding]:
+        """A message begins; neighbours of one role are one turn."""
+        if speaker != self._speaker:
+            if not self._speaker and speaker != "user":
+                yield _RULES["first-user"].at(place, "the first message is the assistant's")
+            if speaker == "assistant":
+                yield from self._missing()
+                self._asked = {}
+            else:
+                yield from self._unpaired(paused=False)
+            self._others = False
+            self._speaker = speaker
+        self._place = place
+
+    def other(self) -> None:
+        """Something that is no output was said."""
+        self._others = True
+
+    def block(self, place: int, block: Mapping[str, Any], kind: str) -> Iterator[Finding]:
+        """One block of the message."""
+        speaker = self._speaker
+        if kind == "text":
+            said = block.get("text")
+            if type(said) is not str:
+                yield _RULES["part-type"].at(place, "a text block has no text")
+            elif not said or said.isspace():
+                yield _RULES["blank-text"].at(place, "a text block is blank")
+            self._others = True
+        elif kind == "tool_result":
+            yield from self._result(place, block)
+        elif kind == "tool_use":
+            yield from self._use(place, block)
+        else:
+            self._others = True
+            if kind in ("thinking", "redacted_thinking"):
+                sign = block.get("signature" if kind == "thinking" else "data")
+                if type(sign) is not str or not sign:
+                    yield _RULES["signature"].at(place, f"a {kind} block is not signed")
+            elif kind in ("server_tool_use", "mcp_tool_use"):
+                self._hosted[str(block.get("id"))] = False
+            elif kind.endswith("_tool_result"):
+                call_id = str(block.get("tool_use_id"))
+                if self._hosted.get(call_id) is not False:
+                    yield _RULES["hosted-pair"].at(place, f"the {kind} answers no call of its turn", call_id)
+                else:
+                    self._hosted[call_id] = True
+            elif not _is_block(block, kind):
+                yield _RULES["part-type"].at(place, f"there is no block like this of type {kind!r}")
+        if kind in (_NOT_USER if speaker == "user" else _NOT_ASSISTANT):
+            yield _RULES["part-type"].at(place, f"a message of the {speaker} has no {kind}")
+        keys = _KEYS.get(kind)
+        if keys is not None and not block.keys() <= keys:
+            extra = ", ".join(sorted(block.keys() - keys))
+            yield _RULES["foreign-key"].at(place, f"a {kind} block bears {extra}")
+
+    def _use(self, place: int, block: Mapping[str, Any]) -> Iterator[Finding]:
+        call_id = block.get("id")
+        if type(call_id) is not str or not _IDS.fits(call_id):
+            yield _RULES["call-id"].at(place, f"{call_id!r} is no call id", str(call_id))
+            call_id = str(call_id)
+        if call_id in self._all:
+            yield _RULES["call-twice"].at(place, "a call before it has the same id", call_id)
+        self._all.add(call_id)
+        self._asked[call_id] = False
+        name = block.get("name")
+        if type(name) is not str or _NAME.fullmatch(name) is None:
+            yield _RULES["name"].at(place, f"{name!r} is no name of a tool", call_id)
+        if type(block.get("input")) is not dict:
+            yield _RULES["arguments"].at(place, "the input is no object", call_id)
+
+    def _result(self, place: int, block: Mapping[str, Any]) -> Iterator[Finding]:
+        call_id = str(block.get("tool_use_id"))
+        answered = self._asked.get(call_id) if self._speaker == "user" else None
+        if answered is None:
+            yield _RULES["output-without-call"].at(place, "no call of the turn before has this id", call_id)
+        elif answered:
+            yield _RULES["output-twice"].at(place, "the call has an output already", call_id)
+        else:
+            self._asked[call_id] = True
+        if self._others:
+            yield _RULES["output-order"].at(place, "something else stands before the output", call_id)
+        yield from _check_result(place, block, call_id)
+
+    def _missing(self) -> Iterator[Finding]:
+        for call_id, is_answered in self._asked.items():
+            if not is_answered:
+                yield _RULES["output-missing"].at(
+                    self._place, "the call has no output in the next turn", call_id
+                )
+
+    def _unpaired(self, *, paused: bool) -> Iterator[Finding]:
+        for call_id, is_answered in self._hosted.items():
+            if not is_answered and not paused:
+                why = "the call of a server's tool has no result in its turn"
+                yield _RULES["hosted-pair"].at(self._place, why, call_id)
+        self._hosted = {}
+
+    def end(self, *, paused: bool) -> Iterator[Finding]:
+        """There are no more messages."""
+        yield from self._missing()
+        yield from self._unpaired(paused=paused and self._speaker == "assistant")
+
+
+def _check_result(place: int, block: Mapping[str, Any], call_id: str) -> Iterator[Finding]:
+    content = block.get("content")
+    blocks = content if type(content) is list else []
+    texts = [inner.get("text") for inner in blocks if type(inner) is dict and inner.get("type") == "text"]
+    if type(content) is str and content:
+        texts.append(content)
+    if any(type(said) is not str or not said or said.isspace() for said in texts):
+        yield _RULES["blank-text"].at(place, "a text in the output is blank", call_id)
+    if any(type(inner) is not dict or not _is_block(inner, str(inner.get("type"))) for inner in blocks):
+        yield _RULES["part-type"].at(place, "the output holds a block of another API", call_id)
+    if content is not None and type(content) is not str and type(content) is not list:
+        yield _RULES["part-type"].at(place, "the output is neither text nor blocks", call_id)
+    if block.get("is_error") is True and not (texts and len(texts) == len(blocks or texts)):
+        yield _RULES["output-content"].at(place, "an output that flags an error is not text alone", call_id)
+
+
+def _check_last(place: int, message: Item, *, paused: bool) -> Iterator[Finding]:
+    if message.get("role") != "assistant" or paused:
+        return
+    content = message.get("content")
+    last = content[-1] if type(content) is list and content else content
+    said = last.get("text") if type(last) is dict and last.get("type") == "text" else last
+    if type(last) is dict and last.get("type") in ("thinking", "redacted_thinking"):
+        yield _RULES["thinking-last"].at(place, "the last message ends in thinking")
+    elif type(said) is str and said != said.rstrip():
+        yield _RULES["trailing-space"].at(place, "the last message ends in white space")
+    yield _RULES["ends-with-assistant"].at(place, "the last message is the assistant's")
+
+
+def _is_block(block: Mapping[str, Any], kind: str) -> bool:
+    """Whether a block may be one of this API."""
+    if kind in _FOREIGN_BLOCKS or "thinkingSignature" in block:
+        return False
+    if kind in ("image", "document"):
+        return type(block.get("source")) is dict
+    return kind != "text" or type(block.get("text")) is str
+
+
+# ------------------------------------------------------------------------ one's own items
+
+
+def _is_own(item: Item) -> bool:
+    """Whether an item is a message of this API, so that it is mended where it stands."""
+    speaker = item.get("role")
+    if speaker not in ("user", "assistant") or item.get("type", "message") != "message":
+        return False
+    if "tool_calls" in item or type(item.get("refusal")) is str:
+        return False
+    content = item.get("content")
+    if type(content) is not list:
+        return content is None or type(content) is str
+    wrong = _NOT_USER if speaker == "user" else _NOT_ASSISTANT
+    for block in content:
+        kind = block.get("type") if type(block) is dict else None
+        if type(kind) is not str or kind in wrong or not _is_block(block, kind):
+            return False
+        inner = block.get("content") if kind == "tool_result" else None
+        if type(inner) is list and not all(
+            type(part) is dict and type(part.get("type")) is str and _is_block(part, part["type"])
+            for part in inner
+        ):
+            return False
+    return True
+
+
+def _mended(piece: Piece, notes: Notes) -> Piece | None:
+    """A message of this API under its rules; None if nothing is left of it."""
+    item = piece.item
+    content = item.get("content")
+    new = content
+    if type(content) is str:
+        if not content.strip():
+            new = None
+    elif type(content) is list:
+        blocks = [made for block in content if (made := _mended_block(block, piece, notes)) is not None]
+        if not all(a is b for a, b in zip(blocks, content, strict=False)) or len(blocks) != len(content):
+            new = blocks
+    if not new:
+        notes.add("left-out", "content", "nothing is left of the message", piece, item=item)
+        return None
+    extra = [key for key in item if key not in _MESSAGE_KEYS]
+    if extra and shape_of(item) == "anthropic":
+        notes.add("rewritten", "foreign-key", f"the message goes without {', '.join(extra)}", piece)
+    message = {"role": item["role"], "content": new} if extra or new is not content else item
+    if has_surrogate(message):
+        message = with_clean_text(message)
+        notes.add("rewritten", "surrogate", "half characters go as U+FFFD", piece)
+    return piece if message is item else piece.now(message, "mended")
+
+
+def _mended_block(block: Any, piece: Piece, notes: Notes) -> Any:
+    """A block under the rules; the same one if it is under them, None if it has to go."""
+    kind = block["type"]
+    new = block
+    if kind == "text":
+        if not block["text"].strip():
+            notes.add("left-out", "blank-text", "a text was blank", piece, item=block)
+            return None
+    elif kind in ("thinking", "redacted_thinking"):
+        sign = block.get("signature" if kind == "thinking" else "data")
+        if type(sign) is not str or not sign:
+            notes.add("left-out", "signature", f"a {kind} block was not signed", piece, item=block)
+            return None
+    elif kind == "tool_use":
+        new = _mended_use(block, piece, notes)
+    elif kind == "tool_result":
+        new = _mended_result(block, piece, notes)
+    keys = _KEYS.get(kind)
+    if keys is not None and not new.keys() <= keys:
+        extra = ", ".join(key for key in new if key not in keys)
+        notes.add("rewritten", "foreign-key", f"a {kind} block goes without {extra}", piece)
+        new = {key: value for key, value in new.items() if key in keys}
+    return new
+
+
+def _mended_use(block: Mapping[str, Any], piece: Piece, notes: Notes) -> Mapping[str, Any]:
+    call_id = block.get("id")
+    name = block.get("name")
+    safe = safe_name(name if type(name) is str else "", 128)
+    if safe != name:
+        notes.add("rewritten", "name", f"the tool {name!r} goes as {safe!r}", piece, call=call_id)
+        block = {**block, "name": safe}
+    if type(block.get("input")) is not dict:
+        value, _ = arguments_object(Call(str(call_id), safe, block.get("input")))
+        notes.add(
+            "rewritten", "arguments", "the arguments go as an object", piece, call=call_id, item=piece.item
+        )
+        block = {**block, "input": value}
+    return block
+
+
+def _mended_result(block: Mapping[str, Any], piece: Piece, notes: Notes) -> Mapping[str, Any]:
+    call_id = block.get("tool_use_id")
+    content = block.get("content")
+    new = content
+    if type(content) is str:
+        if content and not content.strip():
+            new = ""
+    elif type(content) is list:
+        kept = [
+            inner
+            for inner in content
+            if not (inner["type"] == "text" and not str(inner.get("text") or "").strip())
+        ]
+        new = content if len(kept) == len(content) else kept
+    elif content is not None:
+        new = items.output_text(content)
+    if new is not content:
+        notes.add(
+            "rewritten",
+            "blank-text",
+            "blank text was taken out of the output",
+            piece,
+            call=call_id,
+            item=block,
+        )
+        block = {**block, "content": new}
+    if block.get("is_error") is True:
+        if not new:
+            block = {**block, "content": NO_OUTPUT}
+            notes.add("rewritten", "output-content", "the error gave no text", piece, call=call_id)
+        elif type(new) is list and any(inner["type"] != "text" for inner in new):
+            block = {key: value for key, value in block.items() if key != "is_error"}
+            notes.add(
+                "rewritten",
+                "output-content",
+                "an error that holds pictures goes without its flag",
+                piece,
+                call=call_id,
+            )
+    return block
+
+
+def _with_call_ids(pieces: list[Piece], notes: Notes) -> list[Piece]:
+    """With call ids that this API takes, the same on call and output."""
+    named = []
+    for piece in pieces:
+        content = piece.item.get("content")
+        blocks = content if type(content) is list else []
+        named.append(
+            (
+                piece,
+                [str(block.get("id") or "") for block in blocks if block["type"] == "tool_use"],
+                [str(block.get("tool_use_id") or "") for block in blocks if block["type"] == "tool_result"],
+            )
+        )
+    renamed = fresh_ids(_IDS, named, notes)
+    for place, ((piece, calls, outputs), (new_calls, new_outputs)) in enumerate(
+        zip(named, renamed, strict=True)
+    ):
+        if new_calls is calls and new_outputs is outputs:
+            continue
+        uses, results = iter(new_calls), iter(new_outputs)
+        content = []
+        for block in piece.item["content"]:
+            if block["type"] == "tool_use":
+                content.append({**block, "id": next(uses)})
+            elif block["type"] == "tool_result":
+                content.append({**block, "tool_use_id": next(results)})
+            else:
+                content.append(block)
+        pieces[place] = piece.now({**piece.item, "content": content}, "mended")
+    return pieces
+
+
+def _end(pieces: list[Piece], notes: Notes) -> None:
+    """Bring a final message of the assistant under the rules for what comes last."""
+    while pieces and pieces[-1].item.get("role") == "assistant":
+        piece = pieces[-1]
+        content = piece.item["content"]
+        if type(content) is str:
+            if content != content.rstrip():
+                _tell_trailing(piece, notes)
+                pieces[-1] = piece.now({**piece.item, "content": content.rstrip()}, "mended")
+            return
+        last = content[-1]
+        if last["type"] in ("thinking", "redacted_thinking"):
+            notes.add("left-out", "thinking-last", "the last message ended in thinking", piece, item=last)
+            kept = content[:-1]
+        elif last["type"] == "text" and last["text"] != last["text"].rstrip():
+            _tell_trailing(piece, notes)
+            kept = [*content[:-1], {**last, "text": last["text"].rstrip()}]
+        else:
+            return
+        if kept:
+            pieces[-1] = piece.now({**piece.item, "content": kept}, "mended")
+        else:
+            pieces.pop()
+
+
+def _tell_trailing(piece: Piece, notes: Notes) -> None:
+    notes.add("rewritten", "trailing-space", "the last text goes without the white space at its end", piece)
+
+
+# ----------------------------------------------------------------------- other shapes
+
+
+def _joined(last: Piece, new: Piece) -> Piece | None:
+    """Two neighbours of one role that were both rendered here, as one; None if they are not that."""
+    if last.item["role"] != new.item["role"]:
+        return None
+    first, second = last.item["content"], new.item["content"]
+    if not (type(first) is list and type(second) is list):
+        return None
+    if new.item["role"] == "user" and not all(block["type"] == "tool_result" for block in (*first, *second)):
+        return None
+    sources = (*last.sources, *(source for source in new.sources if source not in last.sources))
+    return Piece(joined_assistant(last.item, new.item), sources, "merged", last.family, begins=last.begins)
+
+
+def _rendered(piece: Piece, notes: Notes) -> list[Piece]:
+    """An item of another shape as a message of this API."""
+    neutral = read(piece.item)
+    is_model = neutral.speaker == "assistant"
+    results: list[dict[str, Any]] = []
+    blocks: list[dict[str, Any]] = []
+    for block in neutral.blocks:
+        match block:
+            case Call():
+                blocks.append(_use(block, piece, notes))
+            case Output():
+                results.append(_result(block, piece, notes))
+            case Thought(text=text):
+                if text.strip():
+                    notes.add(
+                        "left-out", "thought", "another API's reasoning is not sent", piece, item=piece.item
+                    )
+            case Hosted(name=name):
+                notes.add(
+                    "left-out", "hosted", f"{name!r} was run by another provider", piece, item=piece.item
+                )
+            case Text(text=text) if not text.strip():
+                pass
+            case _:
+                made = _said(block, is_text_only=is_model)
+                if made is None:
+                    _tell_lost(block, piece, notes)
+                else:
+                    blocks.append(made)
+    if neutral.speaker in ("system", "developer") and blocks:
+        notes.add("rewritten", "role", f"the {neutral.speaker} message goes as the user's", piece)
+    content = results + blocks
+    if not content:
+        notes.add("left-out", "content", "nothing is left of the message", piece, item=piece.item)
+        return []
+    message = {"role": "assistant" if is_model and not results else "user", "content": content}
+    return [piece.now(with_clean_text(message) if has_surrogate(message) else message, "rendered")]
+
+
+def _use(call: Call, piece: Piece, notes: Notes) -> dict[str, Any]:
+    name = safe_name(call.name, 128)
+    if name != call.name:
+        notes.add("rewritten", "name", f"the tool {call.name!r} goes as {name!r}", piece, call=call.id)
+    value, is_object = arguments_object(call)
+    if not is_object:
+        notes.add(
+            "rewritten", "arguments", "the arguments go as an object", piece, call=call.id, item=piece.item
+        )
+    return {"type": "tool_use", "id": call.id, "name": name, "input": value}
+
+
+def _result(output: Output, piece: Piece, notes: Notes) -> dict[str, Any]:
+    made: dict[str, Any] = {"type": "tool_result", "tool_use_id": output.id}
+    content = []
+    for block in output.blocks:
+        if isinstance(block, Text) and not block.text.strip():
+            continue
+        said = _said(block, is_text_only=False)
+        if said is None:
+            _tell_lost(block, piece, notes)
+        else:
+            content.append(said)
+    is_text = all(said["type"] == "text" for said in content)
+    if len(content) == 1 and is_text:
+        made["content"] = content[0]["text"]
+    elif content:
+        made["content"] = content
+    elif output.is_error:
+        made["content"] = NO_OUTPUT
+    if output.is_error:
+        if is_text:
+            made["is_error"] = True
+        else:
+            why = "an error that holds pictures goes without its flag"
+            notes.add("rewritten", "output-content", why, piece, call=output.id)
+    return made
+
+
+def _said(block: Any, *, is_text_only: bool) -> dict[str, Any] | None:
+    match block:
+        case Text(text=text) | File(text=str(text)):
+            return {"type": "text", "text": text}
+        case _ if is_text_only:
+            return None
+        case Image(url=str(url)):
+            return {"type": "image", "source": {"type": "url", "url": url}}
+        case Image(data=str(data), media_type=media_type):
+            return {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}
+        case File(data=str(data), media_type=media_type, name=name):
+            return _document(data, media_type, name)
+        case File(url=str(url)):
+            return {"type": "document", "source": {"type": "url", "url": url}}
+    return None
+
+
+def _document(data: str, media_type: str, name: str | None) -> dict[str, Any] | None:
+    if media_type == "application/pdf":
+        source = {"type": "base64", "media_type": media_type, "data": data}
+    elif media_type.startswith("text/"):
+        try:
+            text = base64.b64decode(data, validate=True).decode("utf-8")
+        except ValueError:
+            return None
+        if not text.strip():
+            return None
+        source = {"type": "text", "media_type": "text/plain", "data": text}
+    else:
+        return None
+    made: dict[str, Any] = {"type": "document", "source": source}
+    if name is not None:
+        made["title"] = name
+    return made
+
+
+def _tell_lost(block: Any, piece: Piece, notes: Notes) -> None:
+    what = {Image: "a picture", File: "a document"}.get(type(block))
+    if what is None:
+        what = f"a part of type {block.type!r}" if isinstance(block, Unknown) else "a part"
+    notes.add("left-out", "part-type", f"{what} cannot be sent there", piece, item=piece.item)
+
+
+ANTHROPIC_MESSAGES: Final = AnthropicMessages()
+"""The Messages API."""

@@ -1,0 +1,537 @@
+"""OpenAI Chat Completions, and those who serve the same API: ``openai-chat``.
+
+Where the servers of this API differ, the stricter one is asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from .. import items
+from .._json import is_json
+from .._pairing import Order
+from .._pieces import Piece
+from ..entries import Item
+from ..findings import Finding
+from ..items.shapes import shape_of
+from ._base import IdRule, Notes, Rule, fresh_ids, has_surrogate, safe_name, with_clean_text
+from ._neutral import Call, File, Hosted, Image, Output, Text, Thought, Unknown, arguments_text, read
+
+__all__ = ["NO_OUTPUT", "OPENAI_CHAT", "OpenAIChat"]
+
+NO_OUTPUT: Final = "(no output)"
+"""Stands where a tool gave back nothing and an API wants some text."""
+
+_API: Final = "https://github.com/openai/openai-python/tree/main/src/openai/types/chat"
+
+
+def _rule(
+    id: str, demand: str, source: str = _API, date: str = "2026-12-01", *, warning: bool = False
+) -> tuple[str, Rule]:
+    return id, Rule(id, demand, "warning" if warning else "error", source, date)
+
+
+_RULES: Final[Mapping[str, Rule]] = dict(
+    [
+        _rule(
+            "empty-input",
+            "There is at least one message.",
+            "https://github.com/CopilotKit/CopilotKit/issues/529",
+            "2024-08-11",
+        ),
+        _rule(
+            "output-missing",
+            "The tool messages for all calls of a message stand directly after it.",
+            "https://github.com/BerriAI/litellm/issues/10083",
+            "2025-04-17",
+        ),
+        _rule(
+            "output-without-call",
+            "A tool message answers a call of the message before it.",
+            "https://github.com/smarter-sh/smarter/issues/264",
+            "2025-01-22",
+        ),
+        _rule(
+            "output-twice",
+            "A call has one tool message.",
+            "https://github.com/agno-agi/agno/issues/5116",
+            "2025-01-01",
+        ),
+        _rule("call-twice", "The calls of one message have different ids."),
+        _rule(
+            "call-id",
+            "A call id has 1 to 40 characters.",
+            "https://github.com/vercel/ai/issues/8132",
+            "2025-08-18",
+        ),
+        _rule(
+            "calls-empty",
+            "A message without calls has no list of them.",
+            "https://github.com/openai/openai-node/pull/1341",
+            "2025-02-20",
+        ),
+        _rule(
+            "content",
+            "A message has content; only one of an assistant with calls may have none.",
+            "https://github.com/docker/docker-agent/issues/63",
+            "2025-07-23",
+        ),
+        _rule(
+            "part-type",
+            "The parts of a message are of the types that its role may have.",
+            "https://github.com/OpenHands/OpenHands/issues/7700",
+            "2025-04-01",
+        ),
+        _rule(
+            "arguments",
+            "The arguments of a function call are JSON text; many servers read them again.",
+            "https://github.com/justrach/codegraff/issues/752",
+            warning=True,
+        ),
+        _rule(
+            "name",
+            "A tool's name is of 1 to 64 letters, digits, _ and -.",
+            "https://github.com/mcp-use/mcp-use/issues/90",
+            "2025-05-01",
+        ),
+        _rule("foreign-shape", "A message has a role of this API, and is no item of another."),
+        _rule(
+            "foreign-key",
+            "A message bears no keys of another API's messages; strict servers refuse unknown ones.",
+            "https://github.com/vllm-project/vllm/pull/10463",
+            "2024-11-19",
+            warning=True,
+        ),
+        _rule(
+            "surrogate",
+            "Text can be sent as UTF-8.",
+            "https://github.com/anthropics/claude-code/issues/56064",
+        ),
+    ]
+)
+
+_IDS: Final = IdRule(re.compile(r"[\s\S]+"), 40, unique=False)
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_PARTS: Final[Mapping[Any, frozenset[str]]] = {
+    "user": frozenset({"text", "image_url", "input_audio", "file"}),
+    "assistant": frozenset({"text", "refusal"}),
+    "system": frozenset({"text"}),
+    "developer": frozenset({"text"}),
+    "tool": frozenset({"text"}),
+    "function": frozenset({"text"}),
+}
+_FOREIGN_KEYS: Final = frozenset(
+    {
+        "api",
+        "container",
+        "errorMessage",
+        "id",
+        "isError",
+        "model",
+        "phase",
+        "provider",
+        "responseId",
+        "status",
+        "stopReason",
+        "stop_details",
+        "stop_reason",
+        "stop_sequence",
+        "timestamp",
+        "toolCallId",
+        "toolName",
+        "type",
+        "usage",
+    }
+)
+"""Keys that the messages of other APIs bear, and that no Chat message has."""
+
+_CALL_KEYS: Final = ("function", "custom")
+
+
+class OpenAIChat:
+    """The rules and the words of Chat Completions."""
+
+    name: Final = "openai-chat"
+    order: Final[Order] = "chat"
+    rules: Final = _RULES
+
+    # ------------------------------------------------------------------------- checking
+
+    def check(self, items: Sequence[Item], *, paused: bool = False) -> Iterator[Finding]:  # noqa: ARG002
+        """See :meth:`Api.check`."""
+        if not items:
+            yield _RULES["empty-input"].at(None, "there is nothing to send")
+        waiting: dict[str, bool] = {}
+        asked = -1
+        for place, message in enumerate(items):
+            speaker = message.get("role")
+            if speaker == "tool":
+                call_id = message.get("tool_call_id")
+                if type(call_id) is not str or call_id not in waiting:
+                    why = "no call of the message before it has this id"
+                    yield _RULES["output-without-call"].at(place, why, str(call_id))
+                elif waiting[call_id]:
+                    yield _RULES["output-twice"].at(place, "the call has an output already", call_id)
+                else:
+                    waiting[call_id] = True
+            elif waiting:
+                yield from _unanswered(asked, waiting)
+                waiting = {}
+            yield from _check_message(place, message, speaker)
+            calls = message.get("tool_calls")
+            if speaker == "assistant" and calls is not None:
+                asked = place
+                if type(calls) is not list or not calls:
+                    yield _RULES["calls-empty"].at(place, "the list of calls is empty")
+                else:
+                    for call in calls:
+                        yield from _check_call(place, call, waiting)
+            if has_surrogate(message):
+                yield _RULES["surrogate"].at(place, "some text holds half a character")
+        yield from _unanswered(asked, waiting)
+
+    # ------------------------------------------------------------------------ rendering
+
+    def render(self, pieces: Sequence[Piece], notes: Notes, *, paused: bool = False) -> list[Piece]:  # noqa: ARG002
+        """See :meth:`Api.render`."""
+        out: list[Piece] = []
+        pictures: list[Piece] = []
+        for piece in pieces:
+            if _is_own(piece.item):
+                mended = _mended(piece, notes)
+                made = [] if mended is None else [mended]
+                seen: list[Piece] = []
+            else:
+                made, seen = _rendered(piece, notes)
+            if pictures and not (made and made[0].item.get("role") == "tool"):
+                out += pictures
+                pictures = []
+            pictures += seen
+            for new in made:
+                joined = _joined(out[-1], new) if out else None
+                if joined is None:
+                    out.append(new)
+                else:
+                    out[-1] = joined
+        return _with_call_ids(out + pictures, notes)
+
+
+def _unanswered(place: int, waiting: Mapping[str, bool]) -> Iterator[Finding]:
+    for call_id, is_answered in waiting.items():
+        if not is_answered:
+            yield _RULES["output-missing"].at(place, "the call has no tool message right after it", call_id)
+
+
+def _check_message(place: int, message: Item, speaker: Any) -> Iterator[Finding]:
+    allowed = _PARTS.get(speaker) if type(speaker) is str else None
+    if allowed is None or (type(message.get("type")) is str and message["type"] != "message"):
+        yield _RULES["foreign-shape"].at(place, f"it is no message of this API (role {speaker!r})")
+        return
+    if not _FOREIGN_KEYS.isdisjoint(message):
+        keys = ", ".join(sorted(_FOREIGN_KEYS & message.keys()))
+        yield _RULES["foreign-key"].at(place, f"the message bears {keys}")
+    content = message.get("content")
+    if type(content) is list and content:
+        for part in content:
+            word = part.get("type") if type(part) is dict else type(part).__name__
+            if word not in allowed:
+                yield _RULES["part-type"].at(place, f"a message of the {speaker} has no part {word!r}")
+                break
+    elif not (type(content) is str and (content or speaker == "tool")) and not _may_be_empty(
+        message, speaker
+    ):
+        yield _RULES["content"].at(place, "the message is empty")
+
+
+def _may_be_empty(message: Item, speaker: Any) -> bool:
+    """Whether a message says enough without content."""
+    return speaker == "assistant" and bool(
+        message.get("tool_calls")
+        or message.get("function_call")
+        or message.get("refusal")
+        or message.get("audio")
+    )
+
+
+def _check_call(place: int, call: Any, waiting: dict[str, bool]) -> Iterator[Finding]:
+    body = (
+        next((call[key] for key in _CALL_KEYS if type(call.get(key)) is dict), None)
+        if type(call) is dict
+        else None
+    )
+    if body is None:
+        yield _RULES["foreign-shape"].at(place, "an entry of tool_calls is no call")
+        return
+    call_id = call.get("id")
+    if type(call_id) is not str or not 0 < len(call_id) <= 40:
+        yield _RULES["call-id"].at(place, "the call id is missing, empty or too long", str(call_id))
+        call_id = str(call_id)
+    if call_id in waiting:
+        yield _RULES["call-twice"].at(place, "two calls of the message have one id", call_id)
+    waiting[call_id] = False
+    name = body.get("name")
+    if type(name) is not str or _NAME.fullmatch(name) is None:
+        yield _RULES["name"].at(place, f"{name!r} is no name of a tool", call_id)
+    if "function" in call:
+        arguments = body.get("arguments")
+        if type(arguments) is not str or not is_json(arguments):
+            yield _RULES["arguments"].at(place, "the arguments are no JSON", call_id)
+
+
+# ------------------------------------------------------------------------ one's own items
+
+
+def _is_own(item: Item) -> bool:
+    """Whether an item is a message of this API, so that it is mended where it stands."""
+    speaker = item.get("role")
+    allowed = _PARTS.get(speaker) if type(speaker) is str else None
+    if allowed is None or item.get("type", "message") != "message":
+        return False
+    content = item.get("content")
+    if type(content) is list:
+        return all(type(part) is dict and part.get("type") in allowed for part in content)
+    return content is None or type(content) is str
+
+
+def _mended(piece: Piece, notes: Notes) -> Piece | None:
+    """A message of this API under its rules; None if nothing is left of it."""
+    item = piece.item
+    speaker = item["role"]
+    new = {key: value for key, value in item.items() if key not in _FOREIGN_KEYS}
+    if len(new) != len(item) and shape_of(item) == "chat":
+        gone = ", ".join(key for key in item if key in _FOREIGN_KEYS)
+        notes.add("rewritten", "foreign-key", f"the message goes without {gone}", piece)
+    calls = item.get("tool_calls")
+    if calls is not None:
+        mended = _mended_calls(calls if type(calls) is list else [], piece, notes)
+        if not mended:
+            del new["tool_calls"]
+        elif mended is not calls:
+            new["tool_calls"] = mended
+    if not new.get("content") and not _may_be_empty(new, speaker):
+        if speaker != "tool":
+            notes.add("left-out", "content", "the message is empty", piece, item=item)
+            return None
+        if new.get("content") != "":
+            new["content"] = NO_OUTPUT
+            notes.add(
+                "rewritten", "content", "the tool gave back nothing", piece, call=item.get("tool_call_id")
+            )
+    if has_surrogate(new):
+        new = with_clean_text(new)
+        notes.add("rewritten", "surrogate", "half characters go as U+FFFD", piece)
+    same = len(new) == len(item) and all(new.get(key) is value for key, value in item.items())
+    return piece if same else piece.now(new, "mended")
+
+
+def _mended_calls(calls: list[Any], piece: Piece, notes: Notes) -> list[Any]:
+    """Calls under the rules; the same list if they are under them."""
+    out = []
+    parts = {part.place: part for part in items.tool_calls({"role": "assistant", "tool_calls": calls})}
+    for place, call in enumerate(calls):
+        part = parts.get(place)
+        key = next((key for key in _CALL_KEYS if type(call) is dict and type(call.get(key)) is dict), None)
+        if part is None or key is None:
+            notes.add("left-out", "foreign-shape", "an entry of the calls is no call", piece, item=piece.item)
+            continue
+        body = dict(call[key])
+        name = safe_name(part.name, 64)
+        if name != part.name:
+            body["name"] = name
+            notes.add("rewritten", "name", f"the tool {part.name!r} goes as {name!r}", piece, call=part.id)
+        arguments = body.get("arguments")
+        if key == "function" and (type(arguments) is not str or not is_json(arguments)):
+            body["arguments"], _ = arguments_text(Call(part.id or "", part.name, arguments))
+            notes.add(
+                "rewritten", "arguments", "the arguments go as JSON", piece, call=part.id, item=piece.item
+            )
+        out.append(call if body == call[key] else {**call, key: body})
+    return calls if len(out) == len(calls) and all(a is b for a, b in zip(out, calls, strict=True)) else out
+
+
+def _with_call_ids(pieces: list[Piece], notes: Notes) -> list[Piece]:
+    """With call ids that this API takes, the same on call and output."""
+    named = []
+    for piece in pieces:
+        calls = piece.item.get("tool_calls")
+        asked = [str(call.get("id") or "") for call in calls] if type(calls) is list else []
+        is_output = piece.item.get("role") == "tool"
+        named.append((piece, asked, [str(piece.item.get("tool_call_id") or "")] if is_output else []))
+    renamed = fresh_ids(_IDS, named, notes)
+    for place, ((piece, calls, outputs), (new_calls, new_outputs)) in enumerate(
+        zip(named, renamed, strict=True)
+    ):
+        if new_calls is not calls:
+            listed = [
+                call if call.get("id") == new else {**call, "id": new}
+                for call, new in zip(piece.item["tool_calls"], new_calls, strict=True)
+            ]
+            pieces[place] = piece.now({**piece.item, "tool_calls": listed}, "mended")
+        elif new_outputs is not outputs:
+            pieces[place] = piece.now({**piece.item, "tool_call_id": new_outputs[0]}, "mended")
+    return pieces
+
+
+# ----------------------------------------------------------------------- other shapes
+
+
+def _joined(last: Piece, new: Piece) -> Piece | None:
+    """Calls as part of the message before them, if both were rendered here; None if not."""
+    if last.why not in ("rendered", "merged") or new.why != "rendered":
+        return None
+    first, second = last.item, new.item
+    if (
+        first.get("role") != "assistant"
+        or second.get("role") != "assistant"
+        or second.get("content") is not None
+    ):
+        return None
+    calls = [*first.get("tool_calls", ()), *second["tool_calls"]]
+    sources = (*last.sources, *(source for source in new.sources if source not in last.sources))
+    return Piece({**first, "tool_calls": calls}, sources, "merged", last.family, begins=last.begins)
+
+
+def _rendered(piece: Piece, notes: Notes) -> tuple[list[Piece], list[Piece]]:
+    """An item of another shape as messages of this API, and the pictures that follow the outputs."""
+    neutral = read(piece.item)
+    is_model = neutral.speaker == "assistant"
+    made: list[dict[str, Any]] = []
+    pictures: list[dict[str, Any]] = []
+    parts: list[dict[str, Any]] = []
+    calls: list[dict[str, Any]] = []
+
+    def say() -> None:
+        if not parts and not calls:
+            return
+        message: dict[str, Any] = {"role": neutral.speaker, "content": _content(parts)}
+        if calls:
+            message["tool_calls"] = list(calls)
+        made.append(message)
+        parts.clear()
+        calls.clear()
+
+    for block in neutral.blocks:
+        match block:
+            case Call():
+                calls.append(_call_entry(block, piece, notes))
+            case Output():
+                say()
+                made.append({"role": "tool", "tool_call_id": block.id, "content": _output_text(block)})
+                if block.is_error:
+                    notes.add(
+                        "rewritten",
+                        "error-flag",
+                        "this API flags no error: its text stays",
+                        piece,
+                        call=block.id,
+                    )
+                pictures += _beside(block, piece, notes)
+            case Thought(text=text):
+                if text.strip():
+                    notes.add(
+                        "left-out", "thought", "another API's reasoning is not sent", piece, item=piece.item
+                    )
+            case Hosted(name=name):
+                notes.add(
+                    "left-out", "hosted", f"{name!r} was run by another provider", piece, item=piece.item
+                )
+            case Text(text=text) if not text.strip():
+                pass
+            case _:
+                part = _part(block, is_text_only=is_model or neutral.speaker != "user")
+                if part is None:
+                    _tell_lost(block, piece, notes)
+                    continue
+                if calls:
+                    say()
+                parts.append(part)
+    say()
+    if not made:
+        notes.add("left-out", "content", "nothing is left of the message", piece, item=piece.item)
+    shown = [{"role": "user", "content": pictures}] if pictures else []
+    return [_clean(piece, item) for item in made], [_clean(piece, item) for item in shown]
+
+
+def _clean(piece: Piece, item: dict[str, Any]) -> Piece:
+    return piece.now(with_clean_text(item) if has_surrogate(item) else item, "rendered")
+
+
+def _content(parts: list[dict[str, Any]]) -> Any:
+    """Text, or a list of parts where there is more than one; None for nothing."""
+    if not parts:
+        return None
+    if len(parts) == 1 and parts[0]["type"] == "text":
+        return parts[0]["text"]
+    return list(parts)
+
+
+def _call_entry(call: Call, piece: Piece, notes: Notes) -> dict[str, Any]:
+    name = safe_name(call.name, 64)
+    if name != call.name:
+        notes.add("rewritten", "name", f"the tool {call.name!r} goes as {name!r}", piece, call=call.id)
+    text, is_object = arguments_text(call)
+    if not is_object:
+        notes.add(
+            "rewritten",
+            "arguments",
+            "the arguments go as a JSON object",
+            piece,
+            call=call.id,
+            item=piece.item,
+        )
+    return {"id": call.id, "type": "function", "function": {"name": name, "arguments": text}}
+
+
+def _output_text(output: Output) -> Any:
+    """The text of an output; a list of parts where there is more than one."""
+    texts = [
+        {"type": "text", "text": said}
+        for block in output.blocks
+        if (said := block.text if isinstance(block, Text | File) else None)
+    ]
+    return _content(texts) or NO_OUTPUT
+
+
+def _beside(output: Output, piece: Piece, notes: Notes) -> list[dict[str, Any]]:
+    """What of an output only a message of the user can show."""
+    shown = []
+    for block in output.blocks:
+        if isinstance(block, Text) or (isinstance(block, File) and block.text is not None):
+            continue
+        part = _part(block, is_text_only=False)
+        if part is None:
+            _tell_lost(block, piece, notes)
+        else:
+            shown.append(part)
+            notes.add("moved", "part-type", "what is no text goes after the outputs", piece, call=output.id)
+    return shown
+
+
+def _part(block: Any, *, is_text_only: bool) -> dict[str, Any] | None:
+    match block:
+        case Text(text=text):
+            return {"type": "text", "text": text}
+        case File(text=str(text)):
+            return {"type": "text", "text": text}
+        case _ if is_text_only:
+            return None
+        case Image(detail=detail):
+            link = {"url": block.link} if detail is None else {"url": block.link, "detail": detail}
+            return {"type": "image_url", "image_url": link}
+        case File(data=str(data), name=name, media_type=media_type):
+            held = {"filename": name or "document", "file_data": f"data:{media_type};base64,{data}"}
+            return {"type": "file", "file": held}
+    return None
+
+
+def _tell_lost(block: Any, piece: Piece, notes: Notes) -> None:
+    what = {Image: "a picture", File: "a document"}.get(type(block))
+    if what is None:
+        what = f"a part of type {block.type!r}" if isinstance(block, Unknown) else "a part"
+    notes.add("left-out", "part-type", f"{what} cannot be sent there", piece, item=piece.item)
+
+
+OPENAI_CHAT: Final = OpenAIChat()
+"""Chat Completions."""

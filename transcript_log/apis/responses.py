@@ -1,0 +1,680 @@
+"""OpenAI Responses: ``openai-responses``.
+
+Requests are taken to be stateless (``store=false``): nothing that the server would have to
+look up is sent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from .. import items
+from .._json import read_text
+from .._pairing import Order
+from .._pieces import Piece
+from ..entries import Item
+from ..findings import Finding
+from ._base import (
+    IdRule,
+    Notes,
+    Rule,
+    fresh_ids,
+    has_surrogate,
+    safe_name,
+    with_clean_text,
+)
+from ._neutral import Call, File, Hosted, Image, Output, Text, Thought, Unknown, arguments_text, read
+
+__all__ = ["OPENAI_RESPONSES", "OpenAIResponses"]
+
+_API: Final = "https://platform.openai.com/docs/api-reference/responses/create"
+
+
+def _rule(
+    id: str, demand: str, source: str = _API, date: str = "2026-12-01", *, warning: bool = False
+) -> tuple[str, Rule]:
+    return id, Rule(id, demand, "warning" if warning else "error", source, date)
+
+
+_RULES: Final[Mapping[str, Rule]] = dict(
+    [
+        _rule("empty-input", "There is at least one item."),
+        _rule(
+            "call-id",
+            "A call id has 1 to 64 characters.",
+            "https://github.com/NousResearch/hermes-agent/issues/73492",
+        ),
+        _rule("call-twice", "No two calls have one id.", "https://github.com/ducks/claux/issues/40"),
+        _rule(
+            "output-missing",
+            "Each client-run call has an output after it.",
+            "https://github.com/farion1231/cc-switch/issues/7509",
+        ),
+        _rule(
+            "output-without-call",
+            "Each output has a call before it.",
+            "https://github.com/openai/openai-agents-python/issues/4827",
+        ),
+        _rule(
+            "output-twice",
+            "A call has one output.",
+            "https://github.com/google-gemini/gemini-cli/issues/29365",
+        ),
+        _rule(
+            "output-kind",
+            "An output is of the type that answers its call.",
+            "https://github.com/openai/openai-agents-python/issues/2665",
+        ),
+        _rule(
+            "output-order",
+            "No message stands between a call and its output; OpenAI allows it, others of this API do not.",
+            "https://github.com/charmbracelet/crush/issues/3847",
+        ),
+        _rule(
+            "item-id",
+            "An item id is of 1 to 64 letters, digits, _ and -, and begins as its type wants.",
+            "https://github.com/code-yeongyu/senpi/issues/271",
+        ),
+        _rule(
+            "item-id-twice", "No two items have one id.", "https://github.com/microsoft/vscode/issues/321977"
+        ),
+        _rule(
+            "reasoning-content",
+            "Reasoning carries encrypted_content, for the server has stored none.",
+            "https://github.com/anomalyco/opencode/issues/7724",
+        ),
+        _rule(
+            "reasoning-alone",
+            "Reasoning is followed by what it led to.",
+            "https://github.com/vercel/ai/issues/7099",
+        ),
+        _rule(
+            "reasoning-keys",
+            "Reasoning has a summary, if only an empty list, no status, and no content of its own.",
+            "https://github.com/musistudio/claude-code-router/issues/1783",
+        ),
+        _rule(
+            "arguments",
+            "The arguments of a function call are the text of a JSON object.",
+            "https://github.com/justrach/codegraff/issues/752",
+        ),
+        _rule("name", "A tool's name is of 1 to 64 letters, digits, _ and -."),
+        _rule("content", "A message has content.", "https://github.com/github/copilot-cli/issues/4269"),
+        _rule("part-type", "The parts of a message are of the types that its role may have."),
+        _rule("foreign-shape", "An item is of a type that this API has."),
+        _rule("output-content", "An output is text, or a list of text, images and files."),
+        _rule(
+            "surrogate",
+            "Text can be sent as UTF-8.",
+            "https://github.com/anthropics/claude-code/issues/56064",
+        ),
+    ]
+)
+
+_IDS: Final = IdRule(re.compile(r"[\s\S]+"), 64, unique=True)
+_ITEM_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_PREFIXES: Final = {
+    "function_call": "fc",
+    "custom_tool_call": "ctc",
+    "message": "msg",
+    "reasoning": "rs",
+    "web_search_call": "ws",
+}
+_CALLS: Final = {
+    "function_call": "function_call_output",
+    "custom_tool_call": "custom_tool_call_output",
+    "local_shell_call": "local_shell_call_output",
+    "shell_call": "shell_call_output",
+    "apply_patch_call": "apply_patch_call_output",
+    "computer_call": "computer_call_output",
+}
+_OUTPUTS: Final = {output: call for call, output in _CALLS.items()}
+_HOSTED: Final = frozenset(
+    {
+        "web_search_call",
+        "file_search_call",
+        "image_generation_call",
+        "code_interpreter_call",
+        "mcp_call",
+        "tool_search_call",
+    }
+)
+_OTHERS: Final = frozenset(
+    {
+        "tool_search_output",
+        "mcp_list_tools",
+        "mcp_approval_request",
+        "mcp_approval_response",
+        "compaction",
+        "context_compaction",
+        "additional_tools",
+        "configuration_update",
+        "program",
+        "program_output",
+    }
+)
+_TYPES: Final = _CALLS.keys() | _OUTPUTS.keys() | _HOSTED | _OTHERS | {"reasoning", "message"}
+_LED_TO: Final = _CALLS.keys() | _HOSTED | {"reasoning"}
+_PARTS: Final[Mapping[Any, frozenset[str]]] = {
+    "user": frozenset({"input_text", "input_image", "input_file", "input_audio"}),
+    "system": frozenset({"input_text", "input_image", "input_file"}),
+    "developer": frozenset({"input_text", "input_image", "input_file"}),
+    "assistant": frozenset({"output_text", "refusal"}),
+}
+_OUTPUT_PARTS: Final = frozenset({"input_text", "input_image", "input_file"})
+_MESSAGE_KEYS: Final = frozenset({"type", "role", "content", "id", "status", "phase"})
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+class OpenAIResponses:
+    """The rules and the words of the Responses API."""
+
+    name: Final = "openai-responses"
+    order: Final[Order] = "responses"
+    rules: Final = _RULES
+
+    # ------------------------------------------------------------------------- checking
+
+    def check(self, items: Sequence[Item], *, paused: bool = False) -> Iterator[Finding]:  # noqa: ARG002
+        """See :meth:`Api.check`."""
+        if not items:
+            yield _RULES["empty-input"].at(None, "there is nothing to send")
+        calls: dict[str, tuple[int, str]] = {}
+        answered: set[str] = set()
+        ids: set[str] = set()
+        last_message = -1
+        count = len(items)
+        for place, item in enumerate(items):
+            kind = item.get("type", "message")
+            if kind == "message":
+                last_message = place
+                yield from _check_message(place, item)
+            elif kind in _CALLS:
+                call_id = item.get("call_id")
+                if type(call_id) is not str or not 0 < len(call_id) <= 64:
+                    yield _RULES["call-id"].at(
+                        place, "the call id is missing, empty or too long", _word(call_id)
+                    )
+                    call_id = str(call_id)
+                if call_id in calls:
+                    yield _RULES["call-twice"].at(place, "a call before it has the same id", call_id)
+                calls[call_id] = (place, kind)
+                if kind in ("function_call", "custom_tool_call"):
+                    yield from _check_call(place, item, kind, call_id)
+            elif kind in _OUTPUTS:
+                call_id = str(_answered_id(item))
+                asked = calls.get(call_id)
+                if asked is None:
+                    yield _RULES["output-without-call"].at(place, "no call before it has this id", call_id)
+                    continue
+                if _OUTPUTS[kind] != asked[1]:
+                    yield _RULES["output-kind"].at(place, f"{kind} does not answer {asked[1]}", call_id)
+                if call_id in answered:
+                    yield _RULES["output-twice"].at(place, "the call has an output already", call_id)
+                answered.add(call_id)
+                if last_message > asked[0]:
+                    yield _RULES["output-order"].at(
+                        place, f"item {last_message} is a message before it", call_id
+                    )
+                if kind in ("function_call_output", "custom_tool_call_output"):
+                    output = item.get("output")
+                    if type(output) is not str and not _is_output_list(output):
+                        yield _RULES["output-content"].at(
+                            place, "the output is neither text nor parts", call_id
+                        )
+            elif kind == "reasoning":
+                encrypted = item.get("encrypted_content")
+                if type(encrypted) is not str or not encrypted.strip():
+                    yield _RULES["reasoning-content"].at(place, "the reasoning has no encrypted_content")
+                if type(item.get("summary")) is not list or item.get("content") or "status" in item:
+                    yield _RULES["reasoning-keys"].at(
+                        place, "the reasoning has no summary, or more than that"
+                    )
+                if not (place + 1 < count and _led_to(items[place + 1])):
+                    yield _RULES["reasoning-alone"].at(place, "nothing of the model follows the reasoning")
+            elif type(kind) is not str or kind not in _TYPES:
+                yield _RULES["foreign-shape"].at(place, f"there is no item type {kind!r}")
+            item_id = item.get("id")
+            if item_id is not None and kind != "local_shell_call_output":
+                if not _is_item_id(item_id, kind):
+                    yield _RULES["item-id"].at(place, f"the item id {item_id!r} is none of a {kind}")
+                elif item_id in ids:
+                    yield _RULES["item-id-twice"].at(place, f"an item before it has the id {item_id!r}")
+                else:
+                    ids.add(item_id)
+            if has_surrogate(item):
+                yield _RULES["surrogate"].at(place, "some text holds half a character")
+        for call_id, (place, kind) in calls.items():
+            if call_id not in answered:
+                yield _RULES["output-missing"].at(place, f"the {kind} has no output", call_id)
+
+    # ------------------------------------------------------------------------ rendering
+
+    def render(self, pieces: Sequence[Piece], notes: Notes, *, paused: bool = False) -> list[Piece]:  # noqa: ARG002
+        """See :meth:`Api.render`."""
+        out: list[Piece] = []
+        reasoning_ids: set[str] = set()
+        orphaned = False
+        for piece in pieces:
+            if not _is_own(piece.item):
+                orphaned = False
+                out += _rendered(piece, notes)
+                continue
+            mended = _mended(piece, notes)
+            if piece.item.get("type") == "reasoning":
+                if mended is not None and mended.item.get("id") in reasoning_ids:
+                    notes.add(
+                        "left-out", "item-id-twice", "the reasoning stands twice", piece, item=piece.item
+                    )
+                    continue
+                if mended is None:
+                    orphaned = True
+                    continue
+                reasoning_ids.add(str(mended.item.get("id") or id(mended)))
+            elif not is_model_item(piece.item):
+                orphaned = False
+            if mended is not None:
+                out.append(mended.alone() if orphaned else mended)
+        out = _with_output_kinds(out, notes)
+        out = _without_lone_reasoning(out, notes)
+        out = _with_item_ids(out, notes)
+        return _with_call_ids(out, notes)
+
+
+def _word(value: Any) -> str | None:
+    return value if type(value) is str else None
+
+
+def _check_message(place: int, item: Item) -> Iterator[Finding]:
+    speaker = item.get("role")
+    allowed = _PARTS.get(speaker) if type(speaker) is str else None
+    if allowed is None:
+        yield _RULES["foreign-shape"].at(place, f"there is no role {speaker!r}")
+        return
+    if not item.keys() <= _MESSAGE_KEYS:
+        extra = ", ".join(sorted(item.keys() - _MESSAGE_KEYS))
+        yield _RULES["foreign-shape"].at(place, f"a message has no {extra}")
+    content = item.get("content")
+    if type(content) is list:
+        if not content:
+            yield _RULES["content"].at(place, "the message is empty")
+        for part in content:
+            if type(part) is not dict or part.get("type") not in allowed:
+                word = part.get("type") if type(part) is dict else type(part).__name__
+                yield _RULES["part-type"].at(place, f"a message of the {speaker} has no part {word!r}")
+                break
+    elif type(content) is not str or not content:
+        yield _RULES["content"].at(place, "the message is empty")
+
+
+def _check_call(place: int, item: Item, kind: str, call_id: str) -> Iterator[Finding]:
+    name = item.get("name")
+    if type(name) is not str or _NAME.fullmatch(name) is None:
+        yield _RULES["name"].at(place, f"{name!r} is no name of a tool", call_id)
+    if kind == "custom_tool_call":
+        if type(item.get("input")) is not str:
+            yield _RULES["arguments"].at(place, "the input of the custom tool is no text", call_id)
+        return
+    if not _is_object_text(item.get("arguments")):
+        yield _RULES["arguments"].at(place, "the arguments are no JSON object", call_id)
+
+
+def _answered_id(item: Item) -> Any:
+    """The id of the call that an output answers; the output of a local shell has it as its own."""
+    call_id = item.get("call_id")
+    return item.get("id") if call_id is None and item.get("type") == "local_shell_call_output" else call_id
+
+
+def _is_object_text(arguments: Any) -> bool:
+    if type(arguments) is not str:
+        return False
+    try:
+        return type(read_text(arguments)) is dict
+    except ValueError:
+        return False
+
+
+def _is_output_list(output: Any) -> bool:
+    return type(output) is list and all(
+        type(part) is dict and part.get("type") in _OUTPUT_PARTS for part in output
+    )
+
+
+def _led_to(item: Item) -> bool:
+    kind = item.get("type", "message")
+    return kind in _LED_TO or (kind == "message" and item.get("role") == "assistant")
+
+
+def _is_item_id(item_id: Any, kind: Any) -> bool:
+    return (
+        type(item_id) is str
+        and _ITEM_ID.fullmatch(item_id) is not None
+        and item_id.startswith(_PREFIXES.get(kind, ""))
+    )
+
+
+# ------------------------------------------------------------------------ one's own items
+
+
+def _is_own(item: Item) -> bool:
+    """Whether an item is of this API's shape, so that it is mended where it stands."""
+    kind = item.get("type", "message")
+    if kind != "message":
+        return kind in _TYPES or kind == "compaction_summary"
+    allowed = _PARTS.get(item.get("role"))
+    if allowed is None or not item.keys() <= _MESSAGE_KEYS:
+        return False
+    content = item.get("content")
+    if type(content) is not list:
+        return type(content) is str or content is None
+    return all(type(part) is dict and part.get("type") in allowed for part in content)
+
+
+def _mended(piece: Piece, notes: Notes) -> Piece | None:
+    """An item of this API under its rules; None if nothing is left of it."""
+    item = piece.item
+    kind = item.get("type", "message")
+    new: dict[str, Any] = {}
+    if kind == "message":
+        content = item.get("content")
+        if not content:
+            notes.add("left-out", "content", "the message is empty", piece, item=item)
+            return None
+    elif kind == "function_call":
+        call = items.tool_calls(item)[0]
+        text, is_object = arguments_text(Call(call.id or "", call.name, call.arguments))
+        if text != call.arguments:
+            new["arguments"] = text
+            if not is_object:
+                _tell_arguments(piece, call.id, notes)
+    elif kind == "custom_tool_call" and type(item.get("input")) is not str:
+        new["input"] = "" if item.get("input") is None else items.output_text(item["input"])
+        _tell_arguments(piece, _word(item.get("call_id")), notes)
+    elif kind in ("function_call_output", "custom_tool_call_output"):
+        output = item.get("output")
+        if type(output) is not str and not _is_output_list(output):
+            new["output"] = _output_value(_read_output(item), piece, notes)
+            notes.add(
+                "rewritten", "output-content", "the output goes as text", piece, call=item.get("call_id")
+            )
+    elif kind == "reasoning":
+        return _mended_reasoning(piece, notes)
+    elif kind == "compaction_summary":
+        new["type"] = "compaction"
+        notes.add("rewritten", "foreign-shape", "the checkpoint goes by its type of today", piece)
+    if kind in ("function_call", "custom_tool_call"):
+        name = item.get("name")
+        safe = safe_name(name if type(name) is str else "", 64)
+        if safe != name:
+            new["name"] = safe
+            notes.add(
+                "rewritten", "name", f"the tool {name!r} goes as {safe!r}", piece, call=item.get("call_id")
+            )
+    if new:
+        item = {**item, **new}
+    if has_surrogate(item):
+        item = with_clean_text(item)
+        notes.add("rewritten", "surrogate", "half characters go as U+FFFD", piece)
+    return piece if item is piece.item else piece.now(item, "mended")
+
+
+def _mended_reasoning(piece: Piece, notes: Notes) -> Piece | None:
+    """Reasoning as the server takes it back; None if it would not.
+
+    What is encrypted is bound to the id that it came under, so that is never changed.
+    """
+    item = piece.item
+    item_id = item.get("id")
+    if not items.has_opaque(item):
+        rule, why = (
+            "reasoning-content",
+            "the reasoning has no encrypted_content, and the server has stored none",
+        )
+    elif item_id is not None and not _is_item_id(item_id, "reasoning"):
+        rule, why = "item-id", f"the item id {item_id!r} is none of reasoning"
+    else:
+        kept = {key: v for key, v in item.items() if key != "status" and (key != "content" or not v)}
+        if type(item.get("summary")) is not list:
+            kept["summary"] = []
+        if len(kept) == len(item) and kept.get("summary") is item.get("summary"):
+            return piece
+        notes.add(
+            "rewritten", "reasoning-keys", "the reasoning goes without what the API refuses", piece, item=item
+        )
+        return piece.now(kept, "mended")
+    notes.add("left-out", rule, why, piece, item=item)
+    return None
+
+
+def _read_output(item: Item) -> Output:
+    block = read(item).blocks[0]
+    assert isinstance(block, Output)
+    return block
+
+
+def _tell_arguments(piece: Piece, call_id: str | None, notes: Notes) -> None:
+    notes.add(
+        "rewritten", "arguments", "the arguments go as a JSON object", piece, call=call_id, item=piece.item
+    )
+
+
+def _with_output_kinds(pieces: list[Piece], notes: Notes) -> list[Piece]:
+    """With outputs of the type that answers their call."""
+    kinds: dict[str, list[str]] = {}
+    for place, piece in enumerate(pieces):
+        kind = piece.item.get("type", "message")
+        if kind in _CALLS:
+            kinds.setdefault(str(piece.item.get("call_id")), []).append(kind)
+        elif kind in _OUTPUTS:
+            queue = kinds.get(str(_answered_id(piece.item)))
+            call = queue.pop(0) if queue else _OUTPUTS[kind]
+            if call != _OUTPUTS[kind]:
+                pieces[place] = piece.now(_output_of_kind(piece, call, notes), "mended")
+                notes.add(
+                    "rewritten",
+                    "output-kind",
+                    f"the output goes as a {_CALLS[call]}",
+                    piece,
+                    call=_word(piece.item.get("call_id")),
+                )
+    return pieces
+
+
+def _output_of_kind(piece: Piece, call: str, notes: Notes) -> dict[str, Any]:
+    output = _read_output(piece.item)
+    made: dict[str, Any] = {"type": _CALLS[call], "call_id": output.id}
+    value = _output_value(output, piece, notes)
+    text = value if type(value) is str else items.output_text(value)
+    if call == "shell_call":
+        made["output"] = [{"stdout": text, "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}]
+    elif call == "apply_patch_call":
+        made |= {"status": "failed" if output.is_error else "completed", "output": text}
+    elif call == "local_shell_call":
+        # The page wants the id of the call here; others who serve this API, under its usual key.
+        made = {"type": _CALLS[call], "id": output.id, "call_id": output.id, "output": text}
+    else:
+        made["output"] = value if call in ("function_call", "custom_tool_call") else text
+    return made
+
+
+def _without_lone_reasoning(pieces: list[Piece], notes: Notes) -> list[Piece]:
+    """Without reasoning that nothing of the model follows."""
+    kept: list[Piece] = []
+    follows = False
+    for piece in reversed(pieces):
+        if piece.item.get("type") == "reasoning" and not follows:
+            why = "nothing of the model follows the reasoning"
+            notes.add("left-out", "reasoning-alone", why, piece, item=piece.item)
+            continue
+        follows = _led_to(piece.item)
+        kept.append(piece)
+    kept.reverse()
+    return kept
+
+
+def is_model_item(item: Item) -> bool:
+    """Whether a model said an item, by its shape here."""
+    kind = item.get("type", "message")
+    return item.get("role") == "assistant" if kind == "message" else kind not in _OUTPUTS
+
+
+def _with_item_ids(pieces: list[Piece], notes: Notes) -> list[Piece]:
+    """Without item ids that are none, that stand twice, or that belong to reasoning left out."""
+    seen: set[str] = set()
+    for place, piece in enumerate(pieces):
+        item_id = piece.item.get("id")
+        if item_id is None or piece.item.get("type") == "local_shell_call_output":
+            continue
+        kind = piece.item.get("type", "message")
+        if not _is_item_id(item_id, kind):
+            rule, why = "item-id", f"the item id {item_id!r} is none of a {kind}"
+        elif item_id in seen:
+            rule, why = "item-id-twice", f"an item before it has the id {item_id!r}"
+        elif piece.orphaned:
+            rule, why = "item-id-alone", f"the reasoning that {item_id!r} came with is not sent"
+        else:
+            seen.add(item_id)
+            continue
+        pieces[place] = piece.now({key: v for key, v in piece.item.items() if key != "id"}, "mended")
+        notes.add("rewritten", rule, f"{why}: it goes without", piece)
+    return pieces
+
+
+def _with_call_ids(pieces: list[Piece], notes: Notes) -> list[Piece]:
+    """With call ids that this API takes, the same on call and output."""
+    named = []
+    for piece in pieces:
+        kind = piece.item.get("type", "message")
+        own = [str(_answered_id(piece.item) or "")]
+        named.append((piece, own if kind in _CALLS else [], own if kind in _OUTPUTS else []))
+    for place, ((piece, calls, outputs), (new_calls, new_outputs)) in enumerate(
+        zip(named, fresh_ids(_IDS, named, notes), strict=True)
+    ):
+        if new_calls is not calls or new_outputs is not outputs:
+            new = (*new_calls, *new_outputs)[0]
+            ids = {"call_id": new}
+            if piece.item.get("type") == "local_shell_call_output":
+                ids["id"] = new
+            pieces[place] = piece.now({**piece.item, **ids}, "mended")
+    return pieces
+
+
+# ----------------------------------------------------------------------- other shapes
+
+
+def _rendered(piece: Piece, notes: Notes) -> list[Piece]:
+    """An item of another shape in this API's words: messages and calls in their order."""
+    neutral = read(piece.item)
+    made: list[dict[str, Any]] = []
+    parts: list[dict[str, Any]] = []
+    is_model = neutral.speaker == "assistant"
+
+    def say() -> None:
+        if parts:
+            made.append({"type": "message", "role": neutral.speaker, "content": list(parts)})
+            parts.clear()
+
+    for block in neutral.blocks:
+        match block:
+            case Call():
+                say()
+                made.append(_call_item(block, piece, notes))
+            case Output():
+                say()
+                value = _output_value(block, piece, notes)
+                made.append({"type": "function_call_output", "call_id": block.id, "output": value})
+                if block.is_error:
+                    notes.add(
+                        "rewritten",
+                        "error-flag",
+                        "this API flags no error: its text stays",
+                        piece,
+                        call=block.id,
+                    )
+            case Thought(text=text):
+                if text.strip():
+                    notes.add(
+                        "left-out", "thought", "another API's reasoning is not sent", piece, item=piece.item
+                    )
+            case Hosted(name=name):
+                notes.add(
+                    "left-out", "hosted", f"{name!r} was run by another provider", piece, item=piece.item
+                )
+            case Text(text=text) if not text.strip():
+                pass
+            case _:
+                part = _assistant_part(block) if is_model else _input_part(block)
+                if part is None:
+                    _tell_lost(block, piece, notes)
+                else:
+                    parts.append(part)
+    say()
+    if not made:
+        notes.add("left-out", "content", "nothing is left of the message", piece, item=piece.item)
+    out = []
+    for item in made:
+        out.append(piece.now(with_clean_text(item) if has_surrogate(item) else item, "rendered"))
+    return out
+
+
+def _call_item(call: Call, piece: Piece, notes: Notes) -> dict[str, Any]:
+    name = safe_name(call.name, 64)
+    if name != call.name:
+        notes.add("rewritten", "name", f"the tool {call.name!r} goes as {name!r}", piece, call=call.id)
+    if call.kind == "custom" and type(call.arguments) is str:
+        return {"type": "custom_tool_call", "call_id": call.id, "name": name, "input": call.arguments}
+    text, is_object = arguments_text(call)
+    if not is_object:
+        _tell_arguments(piece, call.id, notes)
+    return {"type": "function_call", "call_id": call.id, "name": name, "arguments": text}
+
+
+def _output_value(output: Output, piece: Piece, notes: Notes) -> Any:
+    """Text, or a list of parts where there is more than one."""
+    parts = []
+    for block in output.blocks:
+        part = _input_part(block)
+        if part is None:
+            _tell_lost(block, piece, notes)
+        elif part.get("text") != "":
+            parts.append(part)
+    if not parts:
+        return ""
+    if len(parts) == 1 and "text" in parts[0]:
+        return parts[0]["text"]
+    return parts
+
+
+def _input_part(block: Any) -> dict[str, Any] | None:
+    match block:
+        case Text(text=text):
+            return {"type": "input_text", "text": text}
+        case Image(detail=detail):
+            return {"type": "input_image", "image_url": block.link, "detail": detail or "auto"}
+        case File(text=str(text)):
+            return {"type": "input_text", "text": text}
+        case File(data=str(data), name=name, media_type=media_type):
+            link = f"data:{media_type};base64,{data}"
+            return {"type": "input_file", "filename": name or "document", "file_data": link}
+        case File(url=str(url)):
+            return {"type": "input_file", "file_url": url}
+    return None
+
+
+def _assistant_part(block: Any) -> dict[str, Any] | None:
+    if isinstance(block, Text):
+        return {"type": "output_text", "text": block.text, "annotations": []}
+    return None
+
+
+def _tell_lost(block: Any, piece: Piece, notes: Notes) -> None:
+    what = {Image: "a picture", File: "a document"}.get(type(block))
+    if what is None:
+        what = f"a part of type {block.type!r}" if isinstance(block, Unknown) else "a part"
+    notes.add("left-out", "part-type", f"{what} cannot be sent there", piece, item=piece.item)
+
+
+OPENAI_RESPONSES: Final = OpenAIResponses()
+"""The Responses API."""

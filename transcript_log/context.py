@@ -1,0 +1,521 @@
+"""What a model is sent: the log's live items, as the target's API takes them.
+
+:func:`build_context` is a function of values. It reads the newest boundary, brings outputs to
+their calls, leaves out what the target cannot read, says the rest in the words of its API, and
+asks that API's rules whether they are content. Nothing is done in silence: every departure
+from the log is a :class:`~transcript_log.findings.Change`. Same entries, same details, same
+target: same bytes.
+
+Without a target only the first two steps are taken, and items stay in their own shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from . import items
+from ._active import active_from
+from ._hosted import is_paused
+from ._pairing import (
+    STAND_IN_BEGAN,
+    STAND_IN_FINISHED,
+    STAND_IN_NEVER_BEGAN,
+    STAND_IN_UNKNOWN,
+    Order,
+    pair,
+)
+from ._pieces import Piece, Why
+from .apis import Api, api_of
+from .apis._base import Notes
+from .boundary import SUMMARY_PREFIX, SUMMARY_SUFFIX, first_kept, newest_compaction, summary_message
+from .entries import (
+    Compaction,
+    CompactionEntry,
+    ContextAttachment,
+    ContextEntry,
+    Entry,
+    Item,
+    Json,
+    MessageEntry,
+)
+from .errors import BoundaryError, ContextError, EntryNotFoundError, StrictContextError
+from .families import Target
+from .findings import Change, ChangeKind
+from .items.portable import portable_part, without_thinking
+from .items.shapes import user_item
+
+__all__ = [
+    "STAND_IN_BEGAN",
+    "STAND_IN_FINISHED",
+    "STAND_IN_NEVER_BEGAN",
+    "STAND_IN_UNKNOWN",
+    "SUMMARY_PREFIX",
+    "SUMMARY_SUFFIX",
+    "Context",
+    "ContextRow",
+    "Why",
+    "build_context",
+    "context_at",
+    "weigh",
+]
+
+Details = Mapping[tuple[str, str | None], Json]
+
+IMAGE_TOKENS: Final = 1500
+"""What one picture weighs, in tokens, whatever its size in bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextRow:
+    """One item of a context, and where it comes from.
+
+    Attributes:
+        item: The item that is sent.
+        entry: The first entry that it was made from; None if it was made from none.
+        entries: All of them.
+        why: Why it is there; see :data:`Why`.
+    """
+
+    item: Item
+    entry: str | None
+    entries: tuple[str, ...]
+    why: Why
+
+    __hash__ = None  # type: ignore[assignment]  # items are dicts
+
+
+class Context:
+    """What a model is sent, and how it came about.
+
+    Attributes:
+        items: The items, in order. Those that needed no change are the very objects of the
+            entries; none may be changed.
+        changes: Every way in which they depart from the log, in the order of the steps.
+        head: The id of the last entry that was looked at; ``""`` for none.
+        target: Where they are to be sent; None: nowhere yet.
+        paused: The last item is of a turn that the provider paused: send it back as it is, and
+            add no message of the user.
+    """
+
+    __slots__ = ("_live", "_pieces", "_size", "changes", "head", "items", "paused", "target")
+
+    def __init__(
+        self,
+        pieces: Sequence[Piece],
+        changes: Sequence[Change],
+        *,
+        live: Sequence[Entry] = (),
+        head: str,
+        target: Target | None,
+        paused: bool = False,
+    ) -> None:
+        self._pieces: Final = tuple(pieces)
+        self.items: Final[list[Item]] = [piece.item for piece in pieces]
+        self.changes: Final = tuple(changes)
+        self._live: Final = live
+        self._size: int | None = None
+        self.head: Final = head
+        self.target: Final = target
+        self.paused: Final = paused
+
+    @property
+    def size(self) -> int:
+        """About how many tokens the items take.
+
+        What the provider last counted for this family since the boundary, and by :func:`weigh`
+        what came after that; all by weight, where nothing was counted.
+        """
+        if self._size is None:
+            self._size = _measured(self._pieces, self._live, self.target)
+        return self._size
+
+    @property
+    def rows(self) -> tuple[ContextRow, ...]:
+        """Of each item where it comes from, and why it is there."""
+        return tuple(ContextRow(p.item, p.entry, p.sources, p.why) for p in self._pieces)
+
+    def __repr__(self) -> str:
+        where = "no target" if self.target is None else self.target.family
+        return f"<Context of {len(self.items)} items for {where}, {len(self.changes)} changes>"
+
+
+# ---------------------------------------------------------------------------- the steps
+
+
+def build_context(
+    entries: Sequence[Entry],
+    target: Target | None = None,
+    *,
+    details: Details | None = None,
+    strict: bool = False,
+    attachments: bool = False,
+) -> Context:
+    """The context that a log gives a model.
+
+    Args:
+        entries: A whole log, or what its store's ``active()`` gives.
+        target: Where it is sent; None: items stay in their own shapes, and private ones stay.
+        details: The sidecar's payloads. They only word stand-ins.
+        strict: Refuse a history that the boundary or the pairing would have to change.
+        attachments: Place the context entries of the highest epoch.
+
+    Raises:
+        BoundaryError: Strict, and the newest compaction keeps from no earlier message.
+        StrictContextError: Strict, and calls and outputs are not in order.
+        ContextError: The API would still refuse it, as one without any message.
+        TargetError: The target's API is not known here.
+    """
+    api = None if target is None else api_of(target.api)
+    live = entries[active_from(entries) :]
+    pieces, changes = _boundary(live, target, strict=strict)
+    head = entries[-1].id if entries else ""
+    if (
+        api is not None
+        and target is not None
+        and not (changes or attachments)
+        and _is_ready(pieces, api, target)
+    ):
+        return _context(pieces, (), live, target, head)
+    pieces, more = _paired(pieces, None if api is None else api.order, details)
+    if strict and more:
+        raise StrictContextError(more[0])
+    changes += more
+    if attachments:
+        pieces, more = _attached(pieces, live)
+        changes += more
+    if api is None or target is None:
+        return _context(pieces, changes, live, target, head)
+    notes = Notes()
+    notes.changes.extend(changes)
+    pieces = _readable(pieces, target, notes)
+    paused = bool(pieces) and _is_resumable(pieces[-1])
+    pieces = api.render(pieces, notes, paused=paused)
+    left = [f for f in api.check([p.item for p in pieces], paused=paused) if f.severity != "note"]
+    if left:
+        raise ContextError(target.api, left)
+    return _context(pieces, notes.changes, live, target, head)
+
+
+def context_at(
+    entries: Sequence[Entry],
+    entry_id: str,
+    target: Target | None = None,
+    *,
+    details: Details | None = None,
+    strict: bool = False,
+    attachments: bool = False,
+) -> Context:
+    """The context as it was when the entry with this id was the last one.
+
+    Raises:
+        EntryNotFoundError: There is no such entry.
+        TranscriptError: As :func:`build_context`.
+    """
+    for position, entry in enumerate(entries):
+        if entry.id == entry_id:
+            then = entries[: position + 1]
+            return build_context(then, target, details=details, strict=strict, attachments=attachments)
+    raise EntryNotFoundError(entry_id, "the entries given")
+
+
+def _context(
+    pieces: Sequence[Piece],
+    changes: Sequence[Change],
+    live: Sequence[Entry],
+    target: Target | None,
+    head: str,
+) -> Context:
+    paused = bool(pieces) and _is_resumable(pieces[-1])
+    return Context(pieces, changes, live=live, head=head, target=target, paused=paused)
+
+
+# ---------------------------------------------------------------------- 1. the boundary
+
+
+def _boundary(
+    live: Sequence[Entry], target: Target | None, *, strict: bool
+) -> tuple[list[Piece], list[Change]]:
+    """What the newest boundary leaves, each message a piece."""
+    changes: list[Change] = []
+    head: list[Piece] = []
+    at = newest_compaction(live)
+    while at is not None:
+        entry = live[at]
+        assert isinstance(entry, CompactionEntry)
+        head = _in_place_of(entry, target, changes)
+        if head:
+            break
+        changes.append(
+            Change(
+                kind="left-out",
+                rule="empty-boundary",
+                message="nothing of the compaction can be sent, so the one before it counts",
+                entry=entry.id,
+            )
+        )
+        at = newest_compaction(live, at)
+    if strict and changes:
+        raise StrictContextError(changes[0])
+    if at is None:
+        return _pieces(live, 0), changes
+    try:
+        start = first_kept(live, at)
+    except BoundaryError as error:
+        if strict:
+            raise
+        message = f"{error}: only what follows the compaction is kept"
+        changes.append(Change(kind="left-out", rule="first-kept", message=message, entry=live[at].id))
+        start = at
+    kept = _pieces(live[start:at], 1)
+    _mark_cut(kept)
+    return [*head, *kept, *_pieces(live[at:], 0)], changes
+
+
+def _in_place_of(entry: CompactionEntry, target: Target | None, changes: list[Change]) -> list[Piece]:
+    """What stands for what was compacted; nothing, if none of it can be sent."""
+    compaction = entry.compaction
+    whole = [Piece(item, (entry.id,), "replacement", compaction.family) for item in compaction.replacement]
+    if target is None or target.can_read(compaction.family):
+        portable = whole
+    else:
+        portable = [
+            piece if part is piece.item else piece.now(part, "replacement")
+            for piece in whole
+            if (part := portable_part(piece.item)) is not None
+        ]
+    is_whole = len(portable) == len(whole) and all(a is b for a, b in zip(portable, whole, strict=True))
+    if whole and is_whole:
+        return whole
+    if whole:
+        changes.append(
+            Change(
+                kind="left-out",
+                rule="private",
+                message=f"the replacement can be read by {compaction.family or 'a family not told'} alone",
+                entry=entry.id,
+            )
+        )
+    summary = _summary(compaction, target)
+    return portable if summary is None else [Piece(summary, (entry.id,), "summary"), *portable]
+
+
+def _summary(compaction: Compaction, target: Target | None) -> Item | None:
+    """The message that tells a model of a summary; None where there is none to tell of."""
+    if target is None:
+        return summary_message(compaction.summary) if compaction.summary else None
+    if not compaction.summary.strip():
+        return None
+    return user_item(SUMMARY_PREFIX + compaction.summary + SUMMARY_SUFFIX)
+
+
+def _pieces(entries: Sequence[Entry], old: int) -> list[Piece]:
+    """A piece for each message."""
+    is_old = bool(old)
+    made = []
+    for entry in entries:
+        if isinstance(entry, MessageEntry):
+            response = entry.response
+            made.append(
+                Piece(
+                    entry.message,
+                    (entry.id,),
+                    "kept",
+                    entry.family,
+                    entry.stand_in,
+                    response is not None,
+                    None if response is None else response.finish_reason,
+                    False,
+                    entry.interrupted,
+                    is_old,
+                )
+            )
+    return made
+
+
+def _mark_cut(kept: Sequence[Piece]) -> None:
+    """Mark what may have lost its reasoning to the cut.
+
+    What is kept may begin in the middle of a response. Whether reasoning stood before it,
+    a log that is read from its boundary on does not tell.
+    """
+    for piece in kept:
+        if piece.begins or not _is_model(piece.item) or items.reasoning(piece.item):
+            return
+        piece.orphaned = True
+
+
+def _is_model(item: Item) -> bool:
+    """Whether a model said an item."""
+    speaker = items.role(item)
+    return speaker == "assistant" if speaker is not None else not items.tool_outputs(item)
+
+
+# ------------------------------------------------------------------------- 2. the pairs
+
+
+def _paired(
+    pieces: Sequence[Piece], order: Order | None, details: Details | None
+) -> tuple[list[Piece], list[Change]]:
+    """Without answers that were broken off, and with outputs at their calls."""
+    kept: list[Piece] = []
+    changes: list[Change] = []
+    for piece in pieces:
+        if piece.interrupted or (items.role(piece.item) == "assistant" and items.is_aborted(piece.item)):
+            changes.append(
+                Change(
+                    kind="left-out",
+                    rule="interrupted",
+                    message="the answer was broken off: it is history, and no context",
+                    entry=piece.entry,
+                    item=piece.item,
+                )
+            )
+        else:
+            kept.append(piece)
+    kept, more = pair(kept, order, details)
+    return kept, changes + more
+
+
+def _attached(pieces: Sequence[Piece], live: Sequence[Entry]) -> tuple[list[Piece], list[Change]]:
+    """With the attachments of the highest epoch about the conversation."""
+    given = [entry for entry in live if isinstance(entry, ContextEntry)]
+    epoch = max((entry.context.epoch for entry in given), default=0)
+    newest: dict[tuple[str, str | None], ContextEntry] = {}
+    for entry in given:
+        if entry.context.epoch == epoch:
+            key = (entry.context.kind, entry.context.path)
+            newest.pop(key, None)
+            newest[key] = entry
+    before: list[Piece] = []
+    after: list[Piece] = []
+    changes: list[Change] = []
+    for entry in newest.values():
+        context = entry.context
+        if not context.rendered.strip():
+            changes.append(_about(context, entry.id, "left-out", "the attachment is blank"))
+            continue
+        piece = Piece(user_item(context.rendered), (entry.id,), "attachment")
+        if context.placement == "prefix":
+            before.append(piece)
+            continue
+        after.append(piece)
+        if context.placement != "after-current":
+            why = f"the placement {context.placement!r} is not known: it stands after the conversation"
+            changes.append(_about(context, entry.id, "moved", why))
+    return [*before, *pieces, *after], changes
+
+
+def _about(context: ContextAttachment, entry: str, kind: ChangeKind, message: str) -> Change:
+    return Change(kind=kind, rule="attachment", message=f"{context.attachment_id}: {message}", entry=entry)
+
+
+# ------------------------------------------------------------------- 3. what can be read
+
+
+def _readable(pieces: Sequence[Piece], target: Target, notes: Notes) -> list[Piece]:
+    """Without what the target cannot read; what came with reasoning that goes is marked."""
+    out: list[Piece] = []
+    is_bound = target.binds_to_prefix
+    lost = False
+    for piece in pieces:
+        item = piece.item
+        part: Item | None = item
+        why = ""
+        if not target.can_read(piece.family):
+            part = portable_part(item)
+            why = f"it can be read by {piece.family or 'a family not told'} alone"
+        elif is_bound and piece.old:
+            part = without_thinking(item)
+            why = "thinking from before the compaction would be refused"
+        if part is item:
+            lost = lost and _is_model(item)
+            out.append(piece.alone() if lost else piece)
+            continue
+        notes.add("left-out" if part is None else "rewritten", "private", why, piece, item=item)
+        if part is None:
+            lost = True
+        else:
+            out.append(piece.now(part, "mended"))
+    return out
+
+
+def _is_ready(pieces: Sequence[Piece], api: Api, target: Target) -> bool:
+    """Whether the API takes the pieces as they are: then no step has anything to do."""
+    can_read: dict[str | None, bool] = {}
+    is_bound = target.binds_to_prefix
+    for piece in pieces:
+        if piece.interrupted or (piece.orphaned and "id" in piece.item):
+            return False
+        family = piece.family
+        known = can_read.get(family)
+        if known is None:
+            known = can_read[family] = target.can_read(family)
+        if not known and portable_part(piece.item) is not piece.item:
+            return False
+        if is_bound and piece.old and without_thinking(piece.item) is not piece.item:
+            return False
+    found = api.check([piece.item for piece in pieces], paused=bool(pieces) and _is_resumable(pieces[-1]))
+    return all(finding.severity == "note" for finding in found)
+
+
+def _is_resumable(piece: Piece) -> bool:
+    """Whether a piece is the message that a paused turn ends with."""
+    return items.role(piece.item) == "assistant" and is_paused(piece)
+
+
+# ---------------------------------------------------------------------------- the size
+
+
+def weigh(item: Item) -> int:
+    """About how many tokens an item takes: a quarter of its JSON's bytes, pictures flat."""
+    try:
+        size = len(orjson.dumps(item))
+    except TypeError:  # half a character, or a number past 64 bits
+        size = len(repr(item))
+    if size < _SMALL:
+        return (size + 3) // 4
+    shown = items.images(item)
+    size -= sum(picture.size_bytes * 4 // 3 for picture in shown)
+    return (max(size, 0) + 3) // 4 + IMAGE_TOKENS * len(shown)
+
+
+_SMALL: Final = 256
+"""What has fewer bytes holds no picture of its own."""
+
+
+def _measured(pieces: Sequence[Piece], live: Sequence[Entry], target: Target | None) -> int:
+    """The last usage that a model of this family told since the boundary, and a weigh of the rest."""
+    told, measured = _last_usage(live, target)
+    rest = len(pieces)
+    while rest and told.isdisjoint(pieces[rest - 1].sources):
+        rest -= 1
+    if not rest:
+        measured = 0
+    return measured + sum(weigh(piece.item) for piece in pieces[rest:])
+
+
+def _last_usage(live: Sequence[Entry], target: Target | None) -> tuple[set[str], int]:
+    """The entries of the last response with a usage, and how many tokens the context had with it."""
+    since: list[MessageEntry] = []
+    for entry in reversed(live):
+        if isinstance(entry, CompactionEntry):
+            break
+        if not isinstance(entry, MessageEntry):
+            continue
+        since.append(entry)
+        usage = None if entry.response is None else entry.response.usage
+        if usage is None or (target is not None and entry.family != target.family):
+            continue
+        tokens = usage.input + usage.cache_read + usage.cache_write + usage.output
+        if tokens:
+            ids = set()
+            for later in reversed(since):
+                if later is not entry and (later.response is not None or not _is_model(later.message)):
+                    break
+                ids.add(later.id)
+            return ids, tokens
+    return set(), 0

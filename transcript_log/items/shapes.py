@@ -1,0 +1,250 @@
+"""Whose item it is by its looks, and the items that are made or taken apart in each shape.
+
+Four shapes are told apart: OpenAI Responses items, Chat messages, Anthropic messages, and
+messages as pi writes them. ``plain`` is a message that several APIs take as it is. What is
+made here shares the blocks that it was made from; nothing that was given is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final, Literal, TypeAlias
+
+from .part_types import ReasoningPart, TextPart, ToolCallPart, ToolOutputPart
+from .reading import message_id, parts
+
+__all__ = [
+    "Shape",
+    "finish_word",
+    "hosted_blocks",
+    "joined_assistant",
+    "joined_user",
+    "output_item",
+    "rest_of",
+    "shape_of",
+    "single_output",
+    "user_item",
+    "without_blocks",
+    "without_calls",
+]
+
+_Item: TypeAlias = Mapping[str, Any]
+
+Shape = Literal["responses", "chat", "anthropic", "pi", "plain"]
+"""Whose item it is by its looks."""
+
+_ANTHROPIC_BLOCKS: Final = frozenset(
+    {
+        "tool_use",
+        "tool_result",
+        "thinking",
+        "redacted_thinking",
+        "server_tool_use",
+        "mcp_tool_use",
+        "document",
+    }
+)
+_RESPONSES_BLOCKS: Final = frozenset({"input_text", "output_text", "input_image", "input_file"})
+_CHAT_BLOCKS: Final = frozenset({"image_url", "input_audio", "file"})
+_CHAT_KEYS: Final = frozenset({"tool_calls", "reasoning_content", "reasoning_details"})
+_PI_KEYS: Final = frozenset({"stopReason", "timestamp"})
+
+
+def shape_of(item: _Item) -> Shape:
+    """Whose item it is by its looks."""
+    kind = item.get("type")
+    speaker = item.get("role")
+    if type(kind) is str and kind != "message":
+        return "responses"
+    if speaker == "toolResult":
+        return "pi"
+    if speaker in ("tool", "function") or not _CHAT_KEYS.isdisjoint(item):
+        return "chat"
+    content = item.get("content")
+    if type(content) is list:
+        for block in content:
+            word = block.get("type") if type(block) is dict else None
+            if type(word) is not str:
+                continue
+            if word in _RESPONSES_BLOCKS:
+                return "responses"
+            if word == "toolCall" or (word == "image" and "data" in block) or "thinkingSignature" in block:
+                return "pi"
+            if word in _CHAT_BLOCKS:
+                return "chat"
+            if word in _ANTHROPIC_BLOCKS or word.endswith("_tool_result") or "source" in block:
+                return "pi" if word == "thinking" and "stopReason" in item else "anthropic"
+    if message_id(item) is not None:
+        return "anthropic"
+    if not _PI_KEYS.isdisjoint(item):
+        return "pi"
+    return "responses" if kind == "message" else "plain"
+
+
+# ------------------------------------------------------------------------------- making
+
+
+def user_item(text: str) -> dict[str, Any]:
+    """A message of the user that every API takes."""
+    return {"role": "user", "content": text}
+
+
+def output_item(call: ToolCallPart, text: str, shape: Shape, *, is_error: bool = False) -> dict[str, Any]:
+    """An output that answers a call, in the shape of the item that holds the call."""
+    call_id = call.id or ""
+    if shape == "responses":
+        word = f"{call.kind}_call_output"
+        if call.kind == "shell":
+            return {"type": word, "call_id": call_id, "output": [_shell_result(text)]}
+        if call.kind == "apply_patch":
+            return {"type": word, "call_id": call_id, "status": "failed", "output": text}
+        if call.kind == "tool_search":
+            return {"type": "tool_search_output", "call_id": call_id, "tools": []}
+        if call.kind == "local_shell":
+            return {"type": word, "id": call_id, "call_id": call_id, "output": text}
+        return {"type": word, "call_id": call_id, "output": text}
+    if shape == "anthropic":
+        block: dict[str, Any] = {"type": "tool_result", "tool_use_id": call_id, "content": text}
+        if is_error:
+            block["is_error"] = True
+        return {"role": "user", "content": [block]}
+    if shape == "pi":
+        return {
+            "role": "toolResult",
+            "toolCallId": call_id,
+            "toolName": call.name,
+            "content": [{"type": "text", "text": text}],
+            "isError": is_error,
+        }
+    return {"role": "tool", "tool_call_id": call_id, "content": text}
+
+
+def _shell_result(text: str) -> dict[str, Any]:
+    return {"stdout": "", "stderr": text, "outcome": {"type": "exit", "exit_code": 1}}
+
+
+# ------------------------------------------------------------------------- taking apart
+
+
+def single_output(item: _Item, output: ToolOutputPart, count: int) -> _Item:
+    """One output of an item as an item of its own; the item itself, if it holds nothing else.
+
+    ``count`` is how many outputs the item has.
+    """
+    content = item.get("content")
+    if not _holds_blocks(item):
+        return item
+    assert type(content) is list
+    if count == 1 and len(content) == 1:
+        return item
+    return {"role": "user", "content": [content[output.place]]}
+
+
+def rest_of(item: _Item, outputs: Sequence[ToolOutputPart]) -> _Item | None:
+    """What an item holds beside its outputs, in the same shape; None if that is nothing."""
+    if not _holds_blocks(item):
+        return None
+    taken = {output.place for output in outputs}
+    kept = [block for place, block in enumerate(item["content"]) if place not in taken]
+    return {**item, "content": kept} if kept else None
+
+
+def _holds_blocks(item: _Item) -> bool:
+    """Whether the outputs of an item are blocks among others."""
+    return type(item.get("content")) is list and item.get("role") not in ("tool", "function", "toolResult")
+
+
+def without_calls(item: _Item, calls: Collection[ToolCallPart]) -> _Item | None:
+    """An item without some of its calls; None if nothing is left to say.
+
+    What a model thought is nothing by itself.
+    """
+    if item.get("role") is None:
+        return None
+    left = dict(item)
+    listed = item.get("tool_calls")
+    content = item.get("content")
+    if type(listed) is list:
+        gone = {call.place for call in calls}
+        left["tool_calls"] = [call for place, call in enumerate(listed) if place not in gone]
+        if not left["tool_calls"]:
+            del left["tool_calls"]
+    elif type(content) is list:
+        gone = {call.place for call in calls}
+        left["content"] = [block for place, block in enumerate(content) if place not in gone]
+    said = (part for part in parts(left) if not isinstance(part, ReasoningPart))
+    return left if any(not isinstance(p, TextPart) or p.text.strip() for p in said) else None
+
+
+def without_blocks(item: _Item, places: Collection[int]) -> _Item | None:
+    """A message without some of its blocks; None if no block is left."""
+    kept = [block for place, block in enumerate(item["content"]) if place not in places]
+    return {**item, "content": kept} if kept else None
+
+
+# ------------------------------------------------------------------------------ joining
+
+
+def joined_user(first: _Item, second: _Item) -> _Item | None:
+    """Two Anthropic messages of the user as one; None if they are not that.
+
+    The first holds outputs and nothing else.
+    """
+    if first.get("role") != "user" or second.get("role") != "user" or second.get("type") == "message":
+        return None
+    outputs, content = first.get("content"), second.get("content")
+    if type(outputs) is not list or not all(
+        type(block) is dict and block.get("type") == "tool_result" for block in outputs
+    ):
+        return None
+    if type(content) is str:
+        if not content.strip():
+            return None
+        content = [{"type": "text", "text": content}]
+    elif type(content) is not list or shape_of(second) not in ("anthropic", "plain"):
+        return None
+    return {**second, "content": [*outputs, *content]}
+
+
+def joined_assistant(first: _Item, second: _Item) -> _Item:
+    """Two messages of an assistant as one, with the content of both."""
+    return {**first, "content": [*_as_blocks(first), *_as_blocks(second)]}
+
+
+def _as_blocks(item: _Item) -> list[Any]:
+    content = item.get("content")
+    if type(content) is str:
+        return [{"type": "text", "text": content}]
+    return list(content) if type(content) is list else []
+
+
+# ------------------------------------------------------------------------------- asking
+
+
+def finish_word(item: _Item) -> str | None:
+    """Why a model stopped, where the item itself says so."""
+    for key in ("stop_reason", "stopReason"):
+        word = item.get(key)
+        if type(word) is str:
+            return word
+    return "incomplete" if item.get("status") == "incomplete" else None
+
+
+def hosted_blocks(item: _Item) -> list[tuple[int, str, bool]]:
+    """The blocks of a message that are calls of the provider's own tools, or results of them.
+
+    Of each its place, the id of the call, and whether it is the call.
+    """
+    content = item.get("content")
+    if item.get("role") != "assistant" or type(content) is not list:
+        return []
+    found = []
+    for place, block in enumerate(content):
+        word = block.get("type") if type(block) is dict else None
+        if type(word) is not str:
+            continue
+        if word in ("server_tool_use", "mcp_tool_use"):
+            found.append((place, str(block.get("id") or ""), True))
+        elif word.endswith("_tool_result"):
+            found.append((place, str(block.get("tool_use_id") or ""), False))
+    return found
