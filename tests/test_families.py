@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from histories import Watched, histories, message, reasoning, same_objects
+from core_items import Watched, histories, message, reasoning, same_objects
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -525,7 +525,8 @@ def test_the_text_of_an_assistant_joins_its_text_parts_and_only_those() -> None:
         return items.assistant_text({"type": "message", "role": role, "content": list(parts)})
 
     one, two = {"type": "output_text", "text": "a\n"}, {"type": "text", "text": ""}
-    assert said(one, {"type": "refusal", "text": "no"}, two, None) == "a\n\n"
+    other = [{"type": kind, "text": "no"} for kind in ("refusal", "input_text", None)]
+    assert said(one, *other, two, None) == "a\n\n"
     assert said(two) == ""
     assert said() is None
     assert said({"type": ["text"], "text": "x"}, {"type": "text", "text": None}) is None

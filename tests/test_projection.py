@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from histories import Watched, message, same_objects
+from core_items import Watched, message, same_objects
 from hypothesis import given
 from hypothesis import strategies as st
 

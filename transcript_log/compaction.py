@@ -122,9 +122,7 @@ def plan_compaction(
     elif type(cutoff) is not int or not 0 <= cutoff <= len(items):
         raise ReconciliationError("invalid_cutoff")
     found = correlate(items, is_repair=is_repair)
-    unresolved = sorted(
-        at for name, at in found.calls.items() if at < cutoff <= found.outputs.get(name, cutoff)
-    )
+    unresolved = [at for name, at in found.calls.items() if at < cutoff <= found.outputs.get(name, cutoff)]
     start = _start(items, found, unresolved[0] if unresolved else cutoff)
     return CompactionCarry(
         cutoff=cutoff,

@@ -90,7 +90,7 @@ def _repaired(missing: MissingOutput, repair_output: RepairOutput | None) -> Ite
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Correlation:
-    """Which calls and outputs of a history belong together, as positions by call id.
+    """Which calls and outputs of a history belong together, as positions, each map in their order.
 
     Attributes:
         ids: The id of each call and output, by position.
