@@ -15,14 +15,15 @@ from __future__ import annotations
 import json
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from transcript_log import Compaction, Entry, JsonlStore, new_compaction, new_header, new_message
 from transcript_log.entries import RecordedUsage, ResponseRecord
+from transcript_log.families import Target
 
-__all__ = ["KEPT", "TAIL", "entries", "items", "log", "outputs", "sessions"]
+__all__ = ["KEPT", "TAIL", "clean", "entries", "items", "log", "outputs", "parallel", "sessions"]
 
 TAIL = 170
 """A compacted log ends in as many entries that are the same ones however long it is."""
@@ -227,6 +228,54 @@ class _Author:
         }
         return {"id": f"msg_{self.name()}", "role": "assistant", "content": [block], "usage": usage}
 
+    def bare_message(self, kind: str, given: Any) -> dict[str, Any]:
+        """The step as an Anthropic message that may be sent as it is: its role and its content."""
+        message = self.anthropic_message(kind, given)
+        return {"role": message["role"], "content": message["content"]}
+
+    def chat_message(self, kind: str, given: Any) -> dict[str, Any]:
+        """The step as a Chat message. Reasoning cannot stand alone there."""
+        match kind:
+            case "user" | "assistant":
+                return {"role": kind, "content": given}
+            case "image":
+                link = {"url": f"data:image/png;base64,{given}"}
+                return {"role": "user", "content": [{"type": "image_url", "image_url": link}]}
+            case "call":
+                call, name, command = given
+                function = {
+                    "name": name,
+                    "arguments": json.dumps({"command": command, "timeout_ms": 120_000}),
+                }
+                listed = {"id": f"call_{call}", "type": "function", "function": function}
+                return {"role": "assistant", "content": None, "tool_calls": [listed]}
+            case "output":
+                return {"role": "tool", "tool_call_id": f"call_{given[0]}", "content": given[1]}
+        raise ValueError(f"a Chat message of {kind}")
+
+    def writer(self, api: str) -> Callable[[str, Any], dict[str, Any]]:
+        """What writes steps as this API takes them."""
+        return {
+            "openai-responses": self.responses_item,
+            "openai-chat": self.chat_message,
+            "anthropic-messages": self.bare_message,
+        }[api]
+
+    def whole_steps(self, count: int, *, reasoning: bool) -> Iterator[Step]:
+        """So many steps: every call answered, all reasoning followed, and the user speaks last."""
+        stream = (step for step in self.steps() if reasoning or step[0] != "reasoning")
+        kind, given = "", None
+        for index in range(count):
+            if index < count - 2:
+                kind, given = next(stream)
+            elif kind == "call":
+                kind, given = "output", (given[0], self.cut(self.code, 2_000))
+            elif kind == "reasoning":
+                kind, given = "assistant", self.cut(self.prose, 800)
+            else:
+                kind, given = "user", self.cut(self.prose, 250)
+            yield kind, given
+
     def items(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """The items for ever, each with the kind of its step."""
         for index, (kind, given) in enumerate(self.steps()):
@@ -314,10 +363,64 @@ def entries(
         before = kind
 
 
+def clean(count: int, target: Target, seed: int = 7, *, reasoning: bool = False) -> Iterator[Entry]:
+    """A session of one API alone, in which nothing has to be changed for ``target``.
+
+    Args:
+        count: How many entries; at least 4.
+        target: Where it can be sent as it is. What the model said is of its family.
+        seed: Another seed, another session.
+        reasoning: Whether the model's own reasoning is in it; not for Chat.
+    """
+    author = _Author(seed)
+    write = author.writer(target.api)
+    for index, (kind, given) in enumerate(author.whole_steps(count, reasoning=reasoning)):
+        yield new_message(
+            write(kind, given),
+            clock=lambda at=_START + timedelta(microseconds=1_371_337 * index): at,
+            id_source=author.name,
+            family=target.family if kind in _BY_MODEL else None,
+        )
+
+
+def parallel(target: Target, width: int, *, answered: bool) -> Iterator[Entry]:
+    """A question, so many calls made at once, and their outputs from the last to the first, or none.
+
+    The calls of a Chat message stand in it together; those of the other APIs are entries each.
+    """
+    author = _Author(3)
+    write = author.writer(target.api)
+    names = [author.name() for _ in range(width)]
+    calls = [write("call", (name, "shell", author.cut(author.code, 200))) for name in names]
+    if target.api == "openai-chat":
+        calls = [{**calls[0], "tool_calls": [call for item in calls for call in item["tool_calls"]]}]
+    steps = [(write("user", "Look at all of them."), None), *((call, target.family) for call in calls)]
+    if answered:
+        steps += [(write("output", (name, author.cut(author.code, 1_000))), None) for name in reversed(names)]
+    for item, family in [*steps, (write("user", "Go on."), None)]:
+        yield new_message(item, clock=lambda: _START, id_source=author.name, family=family)
+
+
 def log(
-    work: str, count: int, *, sealed: bool = True, compacted: bool = False, recorded: bool = False
+    work: str,
+    count: int,
+    *,
+    sealed: bool = True,
+    compacted: bool = False,
+    recorded: bool = False,
+    target: Target | None = None,
+    reasoning: bool = False,
 ) -> str:
-    """The path of a log with this many entries; made if it is not there yet."""
+    """The path of a log with this many entries; made if it is not there yet.
+
+    With a target it is a :func:`clean` one, otherwise see :func:`entries`.
+    """
+    if target is not None:
+        name = f"{target.api}{'-reasoning' if reasoning else ''}-{count}.jsonl"
+        path = os.path.join(work, name)
+        if not os.path.exists(path):
+            _write(path, clean(count, target, reasoning=reasoning), sealed)
+        return path
     kind = "compacted" if compacted else "recorded" if recorded else "plain"
     path = os.path.join(work, f"{kind}-{count}{'' if sealed else '-unsealed'}.jsonl")
     if not os.path.exists(path):

@@ -22,7 +22,17 @@ sys.path.insert(1, os.path.dirname(HERE))  # the package that this file lies bes
 
 from timing import Goal, Report, Setting, Table  # noqa: E402
 
-_TOPICS = ("load", "active", "append", "processes", "listing", "imports", "memory", "peers")
+_TOPICS = (
+    "load",
+    "active",
+    "context",
+    "append",
+    "processes",
+    "listing",
+    "imports",
+    "memory",
+    "peers",
+)
 _PACKAGES = (
     "orjson",
     "filelock",
