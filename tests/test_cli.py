@@ -759,6 +759,8 @@ def test_without_words_it_shows_its_help() -> None:
     ] == [
         "replay",
         "inspect",
+        "context",
+        "diff",
         "check",
         "salvage",
         "list",

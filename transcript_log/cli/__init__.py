@@ -16,6 +16,8 @@ import click
 from .._version import __version__
 from ..errors import TranscriptError
 from .check import check
+from .context import context
+from .diff import diff
 from .inspect import inspect
 from .list import list_
 from .replay import replay
@@ -75,5 +77,5 @@ def main() -> None:
         getattr(stream, "reconfigure", lambda **_: None)(errors="backslashreplace")
 
 
-for _command in (replay, inspect, check, salvage, list_):
+for _command in (replay, inspect, context, diff, check, salvage, list_):
     main.add_command(_command)

@@ -24,6 +24,7 @@ from .text import one_line
 
 __all__ = [
     "FORMAT_NAMES",
+    "FileType",
     "NoSuchFileError",
     "PathType",
     "Session",
@@ -91,7 +92,7 @@ class PathType(click.Path):
         return os.fsdecode(value)
 
 
-class _FileType(PathType):
+class FileType(PathType):
     """A path that must name something. A missing file is told apart from one that cannot be read."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
@@ -108,7 +109,7 @@ class _FileType(PathType):
         return path
 
 
-file_argument = click.argument("file", type=_FileType())
+file_argument = click.argument("file", type=FileType())
 """The session file that a command is about."""
 
 
