@@ -533,6 +533,15 @@ def test_the_text_of_an_assistant_joins_its_text_parts_and_only_those() -> None:
     assert said(one, role="user") is said(one, role=["assistant"]) is None
 
 
+@pytest.mark.parametrize("kind", _COMPACTIONS)
+@pytest.mark.parametrize("content", [None, "", " \t\n\r\f", 5, "\xa0", "x"])
+def test_a_compaction_is_private_only_with_content(kind: str, content: Any) -> None:
+    item = {"type": kind, "encrypted_content": content}
+    private = content in ("\xa0", "x")
+    assert items.is_native_compaction(item) is items.is_family_private(item) is private
+    assert not items.is_family_private({"type": kind})
+
+
 def test_a_mapping_that_is_no_dict_is_an_item_too() -> None:
     item = MappingProxyType({"type": "compaction_summary", "encrypted_content": "x", "call_id": "a"})
     assert items.is_native_compaction(item)
