@@ -30,7 +30,7 @@ from test_cli import (
 from transcript_log import Compaction, JsonlStore
 from transcript_log.cli.contexts import glance
 from transcript_log.context import build_context, context_at
-from transcript_log.entries import CompactionEntry, ContextAttachment, ContextEntry, Entry
+from transcript_log.entries import CompactionEntry, ContextAttachment, ContextEntry, Entry, ResponseRecord
 from transcript_log.families import Target
 
 TARGETS = (
@@ -226,6 +226,14 @@ def test_that_the_assistant_spoke_last_is_a_note(log: Path) -> None:
     assert "note" not in run("context", log).stderr
     assert "note" not in run("context", log, "--target", "openai-chat/m").stderr
     make(log, said("v", "user", "on"))
+    assert "note" not in run("context", log, "--target", "anthropic-messages/claude-opus-4-6").stderr
+
+
+def test_a_paused_turn_is_to_end_with_the_assistant(log: Path) -> None:
+    block = {"role": "assistant", "content": [{"type": "text", "text": "I go on"}]}
+    make(
+        log, said("u", "user", "go"), message("a", block, response=ResponseRecord(finish_reason="pause_turn"))
+    )
     assert "note" not in run("context", log, "--target", "anthropic-messages/claude-opus-4-6").stderr
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from .apis import check_items
 from .boundary import kept_items, messages
 from .context import build_context
-from .entries import CompactionEntry, Entry, Item, Json, MessageEntry
+from .entries import CompactionEntry, Entry, Item, MessageEntry
 from .errors import BoundaryError, ContextError
 from .families import Target
 from .findings import Change, Finding
@@ -37,12 +37,7 @@ class Acceptance:
     changes: tuple[Change, ...]
 
 
-def check_acceptance(
-    entries: Sequence[Entry],
-    api: str,
-    *,
-    details: Mapping[tuple[str, str | None], Json] | None = None,
-) -> Acceptance:
+def check_acceptance(entries: Sequence[Entry], api: str) -> Acceptance:
     """Whether the items that the newest boundary leaves could be sent as they are.
 
     They are those of :func:`~transcript_log.boundary.kept_items`; where that boundary is
@@ -57,7 +52,7 @@ def check_acceptance(
     found = check_items(items, target, paused=build_context(entries).paused)
     findings = [*_with_entries(found, ids)]
     try:
-        changes = build_context(entries, target, details=details).changes
+        changes = build_context(entries, target).changes
     except ContextError as error:
         changes = ()
         findings.append(_refusal(error))

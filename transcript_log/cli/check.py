@@ -42,7 +42,7 @@ def check(ctx: click.Context, file: str, named: str | None, as_json: bool) -> No
     """
     apis = _apis(named)
     session = open_session(file)
-    asked = [check_acceptance(session.entries, api, details=session.details) for api in apis]
+    asked = [check_acceptance(session.entries, api) for api in apis]
     for finding in session.findings:
         if as_json:
             echo_json(finding_json(finding))
