@@ -1,78 +1,579 @@
-"""Items and histories for the tests of the strict core, and a dict that can be watched."""
+"""Generated conversations: right ones in each of the four shapes, and what goes wrong with them.
+
+A conversation is drawn as turns of no shape, and said in one shape or in several. Faults are
+then drawn over the entries, of every kind that was seen in real sessions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import count
+from typing import Any, Final
 
 from hypothesis import strategies as st
 
-from transcript_log import items
+from transcript_log.entries import Compaction, CompactionEntry, Entry, MessageEntry, ResponseRecord
+from transcript_log.families import Target
 
-REPAIRED = "repaired"
+__all__ = [
+    "SHAPES",
+    "TARGETS",
+    "Call",
+    "Model",
+    "User",
+    "as_entries",
+    "conversations",
+    "faulty",
+    "say",
+]
 
+TIME: Final = datetime(2026, 1, 2, tzinfo=UTC)
+SHAPES: Final = ("responses", "chat", "anthropic", "pi")
+TARGETS: Final = {
+    "responses": Target("openai-responses", "m-1"),
+    "chat": Target("openai-chat", "m-1"),
+    "anthropic": Target("anthropic-messages", "m-1"),
+}
+FAMILIES: Final = (*(target.family for target in TARGETS.values()), "another/family", None)
 
-class Watched(dict[str, Any]):
-    """An item that can be weakly referenced, unlike dict itself, and counts how often it is read."""
-
-    reads = 0
-
-    def get(self, key: str, default: Any = None) -> Any:
-        Watched.reads += 1
-        return super().get(key, default)
-
-
-def call(call_id: Any, **more: Any) -> Any:
-    return Watched(type="function_call", call_id=call_id, name="sh", arguments="{}", **more)
-
-
-def output(call_id: Any, said: Any = "ok") -> Any:
-    return Watched(type="function_call_output", call_id=call_id, output=said)
-
-
-def reasoning(name: str = "r") -> Any:
-    return Watched(type="reasoning", id=name, encrypted_content="opaque")
-
-
-def message(said: str = "hi") -> Any:
-    return Watched(items.user_message(said))
+Item = dict[str, Any]
 
 
-def is_repaired(item: Any) -> bool:
-    return bool(item["output"] == REPAIRED)
+@dataclass(frozen=True)
+class Call:
+    """A tool call and what came of it; no output if it was never answered."""
+
+    id: str
+    name: str
+    arguments: dict[str, Any]
+    output: str | None
 
 
-def made(missing: Any) -> Any:
-    """A repair callback that answers every call."""
-    return output(missing.call_id, REPAIRED)
+@dataclass(frozen=True)
+class User:
+    """What the user said."""
+
+    text: str
+    picture: bool = False
 
 
-def same_objects(one: Sequence[object], other: Sequence[object]) -> bool:
-    return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
+@dataclass(frozen=True)
+class Model:
+    """What a model answered, and what its tools gave back."""
+
+    text: str
+    thought: bool
+    calls: tuple[Call, ...]
 
 
-def histories(max_size: int = 14) -> st.SearchStrategy[list[Any]]:
-    """Any items in any order: ids come twice, are blank, are no text; some items are no objects."""
-    ids = st.sampled_from(["a", "b", "c", "d"])
-    odd = st.sampled_from(["", " \t", None, 5, ["a"], "\xa0"])
-    return st.lists(
-        st.one_of(
-            ids.map(call),
-            ids.map(output),
-            ids.map(lambda name: output(name, REPAIRED)),
-            st.builds(message),
-            st.builds(reasoning),
-            st.sampled_from([None, 1, True]) | odd.map(call) | odd.map(output),
-        ),
-        max_size=max_size,
-    )
+Turn = User | Model
+
+
+# ------------------------------------------------------------------------------- turns
+
+
+def words() -> st.SearchStrategy[str]:
+    return st.text("abc dé日\n", min_size=1, max_size=8).filter(lambda text: text.strip() == text)
 
 
 @st.composite
-def sound_histories(draw: st.DrawFn, max_calls: int = 6) -> list[Any]:
-    """Histories without an error: each id has one call at most and one output at most, in any order."""
-    placed: list[Any] = draw(st.lists(st.builds(message) | st.builds(reasoning), max_size=6))
-    for name in "abcdef"[: draw(st.integers(0, max_calls))]:
-        for item in draw(st.sampled_from([[call(name)], [output(name)], [call(name), output(name)]])):
-            placed.insert(draw(st.integers(0, len(placed))), item)
-    return placed
+def conversations(draw: st.DrawFn, *, min_turns: int = 1) -> list[Turn]:
+    """Turns that any API takes: the user begins, ids are used once, all calls are answered."""
+    number = count()
+    turns: list[Turn] = [User(f"u{next(number)} " + draw(words()))]
+    for _ in range(draw(st.integers(min_turns, 5))):
+        if draw(st.booleans()):
+            turns.append(User(f"u{next(number)} " + draw(words()), draw(st.integers(0, 4)) == 0))
+        else:
+            calls = tuple(
+                Call(
+                    f"call_{next(number)}",
+                    draw(st.sampled_from(["bash", "read_file"])),
+                    {"n": next(number)} if draw(st.booleans()) else {},
+                    f"o{next(number)} " + draw(words()),
+                )
+                for _ in range(draw(st.integers(0, 3)))
+            )
+            said = draw(st.booleans()) or not calls
+            text = f"a{next(number)} " + draw(words()) if said else ""
+            turns.append(Model(text, draw(st.booleans()), calls))
+    return turns
+
+
+# ------------------------------------------------------------------------------ shapes
+
+
+def say(turn: Turn, shape: str, number: int = 0) -> list[Item]:
+    """A turn as the items of one shape, as its API gives them and takes them back."""
+    return _SAY[shape](turn, number)
+
+
+def _responses(turn: Turn, number: int) -> list[Item]:
+    if isinstance(turn, User):
+        content: list[Item] = [{"type": "input_text", "text": turn.text}]
+        if turn.picture:
+            content.append({"type": "input_image", "image_url": PICTURE, "detail": "auto"})
+        return [{"type": "message", "role": "user", "content": content}]
+    out: list[Item] = []
+    if turn.thought:
+        out.append(
+            {
+                "type": "reasoning",
+                "id": f"rs_{number}",
+                "summary": [],
+                "encrypted_content": f"sealed-{number}",
+            }
+        )
+    if turn.text:
+        part = {"type": "output_text", "text": turn.text, "annotations": []}
+        out.append({"type": "message", "role": "assistant", "id": f"msg_{number}", "content": [part]})
+    for place, call in enumerate(turn.calls):
+        out.append(
+            {
+                "type": "function_call",
+                "id": f"fc_{number}_{place}",
+                "call_id": call.id,
+                "name": call.name,
+                "arguments": json.dumps(call.arguments),
+            }
+        )
+    for call in turn.calls:
+        if call.output is not None:
+            out.append({"type": "function_call_output", "call_id": call.id, "output": call.output})
+    return out
+
+
+def _chat(turn: Turn, number: int) -> list[Item]:
+    if isinstance(turn, User):
+        if not turn.picture:
+            return [{"role": "user", "content": turn.text}]
+        link = {"type": "image_url", "image_url": {"url": PICTURE}}
+        return [{"role": "user", "content": [{"type": "text", "text": turn.text}, link]}]
+    message: Item = {"role": "assistant", "content": turn.text or None}
+    if turn.thought:
+        message["reasoning_content"] = f"sealed-{number}"
+    if turn.calls:
+        message["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": json.dumps(call.arguments)},
+            }
+            for call in turn.calls
+        ]
+    return [
+        message,
+        *(
+            {"role": "tool", "tool_call_id": call.id, "content": call.output}
+            for call in turn.calls
+            if call.output is not None
+        ),
+    ]
+
+
+def _anthropic(turn: Turn, number: int) -> list[Item]:
+    if isinstance(turn, User):
+        content: list[Item] = [{"type": "text", "text": turn.text}]
+        if turn.picture:
+            source = {"type": "base64", "media_type": "image/png", "data": "aGk="}
+            content.append({"type": "image", "source": source})
+        return [{"role": "user", "content": content}]
+    blocks: list[Item] = []
+    if turn.thought:
+        blocks.append({"type": "thinking", "thinking": "", "signature": f"sealed-{number}"})
+    if turn.text:
+        blocks.append({"type": "text", "text": turn.text})
+    blocks += [
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments} for call in turn.calls
+    ]
+    results = [
+        {"type": "tool_result", "tool_use_id": call.id, "content": call.output}
+        for call in turn.calls
+        if call.output is not None
+    ]
+    said = {"role": "assistant", "content": blocks}
+    return [said, {"role": "user", "content": results}] if results else [said]
+
+
+def _pi(turn: Turn, number: int) -> list[Item]:
+    if isinstance(turn, User):
+        content: list[Item] = [{"type": "text", "text": turn.text}]
+        if turn.picture:
+            content.append({"type": "image", "data": "aGk=", "mimeType": "image/png"})
+        return [{"role": "user", "content": content, "timestamp": number}]
+    blocks: list[Item] = []
+    if turn.thought:
+        blocks.append({"type": "thinking", "thinking": "plan", "thinkingSignature": f"sealed-{number}"})
+    if turn.text:
+        blocks.append({"type": "text", "text": turn.text})
+    blocks += [
+        {"type": "toolCall", "id": call.id, "name": call.name, "arguments": call.arguments}
+        for call in turn.calls
+    ]
+    stop = "toolUse" if turn.calls else "stop"
+    return [
+        {"role": "assistant", "content": blocks, "stopReason": stop, "timestamp": number},
+        *(
+            {
+                "role": "toolResult",
+                "toolCallId": call.id,
+                "toolName": call.name,
+                "content": [{"type": "text", "text": call.output}],
+                "isError": False,
+                "timestamp": number,
+            }
+            for call in turn.calls
+            if call.output is not None
+        ),
+    ]
+
+
+PICTURE: Final = "data:image/png;base64,aGk="
+_SAY: Final[dict[str, Callable[[Any, int], list[Item]]]] = {
+    "responses": _responses,
+    "chat": _chat,
+    "anthropic": _anthropic,
+    "pi": _pi,
+}
+
+
+def as_entries(turns: Sequence[Turn], shape: str, family: str | None) -> list[Entry]:
+    """A conversation as the entries of a log, all of one shape and family."""
+    ids = count()
+    return list(_entries(turns, [shape] * len(turns), [family] * len(turns), ids))
+
+
+def _entries(
+    turns: Sequence[Turn], shapes: Sequence[str], families: Sequence[str | None], ids: Iterator[int]
+) -> Iterator[Entry]:
+    for number, (turn, shape, family) in enumerate(zip(turns, shapes, families, strict=True)):
+        for place, item in enumerate(say(turn, shape, number)):
+            first = isinstance(turn, Model) and place == 0
+            yield MessageEntry(
+                id=f"e{next(ids)}",
+                timestamp=TIME,
+                message=item,
+                family=family,
+                response=ResponseRecord(finish_reason="stop") if first else None,
+            )
+
+
+# ------------------------------------------------------------------------------ faults
+
+
+@st.composite
+def faulty(draw: st.DrawFn, shapes: Sequence[str] = SHAPES, *, boundaries: bool = True) -> list[Entry]:
+    """A conversation of any shape, or of several, to which anything may have happened."""
+    turns = draw(conversations())
+    mixed = draw(st.booleans())
+    one, family = draw(st.sampled_from(shapes)), draw(st.sampled_from(FAMILIES))
+    by_turn = [draw(st.sampled_from(shapes)) if mixed else one for _ in turns]
+    families = [draw(st.sampled_from(FAMILIES)) if mixed else family for _ in turns]
+    entries = list(_entries(turns, by_turn, families, count()))
+    fresh = count(1000)
+    for _ in range(draw(st.integers(0, 4))):
+        kinds = FAULTS if boundaries else [fault for fault in FAULTS if fault is not _compact]
+        fault = draw(st.sampled_from(kinds))
+        entries = fault(draw, entries, fresh)
+    return entries
+
+
+def _at(draw: st.DrawFn, entries: Sequence[Entry]) -> int:
+    return draw(st.integers(0, len(entries) - 1)) if entries else 0
+
+
+def _drop(draw: st.DrawFn, entries: list[Entry], fresh: Iterator[int]) -> list[Entry]:
+    at = _at(draw, entries)
+    return entries[:at] + entries[at + 1 :]
+
+
+def _cut(draw: st.DrawFn, entries: list[Entry], fresh: Iterator[int]) -> list[Entry]:
+    return entries[: _at(draw, entries) + 1]
+
+
+def _repeat(draw: st.DrawFn, entries: list[Entry], fresh: Iterator[int]) -> list[Entry]:
+    if not entries:
+        return entries
+    entry = replace(draw(st.sampled_from(entries)), id=f"e{next(fresh)}")
+    at = draw(st.integers(0, len(entries)))
+    return [*entries[:at], entry, *entries[at:]]
+
+
+def _move(draw: st.DrawFn, entries: list[Entry], fresh: Iterator[int]) -> list[Entry]:
+    if not entries:
+        return entries
+    left = list(entries)
+    entry = left.pop(_at(draw, entries))
+    left.insert(draw(st.integers(0, len(left))), entry)
+    return left
+
+
+def _interject(draw: st.DrawFn, entries: list[Entry], fresh: Iterator[int]) -> list[Entry]:
+    shape = draw(st.sampled_from(SHAPES))
+    number = next(fresh)
+    turn: Turn = User(f"u{number} steer")
+    if draw(st.booleans()):
+        turn = Model(f"a{number} more", draw(st.booleans()), ())
+    at = draw(st.integers(0, len(entries)))
+    family = draw(st.sampled_from(FAMILIES))
+    made = [
+        MessageEntry(id=f"e{next(fresh)}", timestamp=TIME, message=item, family=family)
+        for item in say(turn, shape, number)
+    ]
+    return [*entries[:at], *made, *entries[at:]]
+
+
+def _change(
+    draw: st.DrawFn, entries: list[Entry], how: Callable[[st.DrawFn, MessageEntry], MessageEntry]
+) -> list[Entry]:
+    if not entries:
+        return entries
+    at = _at(draw, entries)
+    entry = entries[at]
+    if not isinstance(entry, MessageEntry):
+        return entries
+    return [*entries[:at], how(draw, entry), *entries[at + 1 :]]
+
+
+BAD_IDS: Final = ["", "call_0", "call_1", "call_1", "a|b:c", "x" * 70, "é", "\ud83d"]
+ID_KEYS: Final = ("call_id", "tool_call_id", "toolCallId", "tool_use_id", "id")
+
+
+def _rename(draw: st.DrawFn, entries: list[Entry], fresh: Iterator[int]) -> list[Entry]:
+    """Another id for one call, in one item or in all that name it."""
+    new = draw(st.sampled_from(BAD_IDS))
+    everywhere = draw(st.booleans())
+    old = draw(st.sampled_from(["call_1", "call_2", "call_3", "call_4"]))
+
+    def renamed(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {
+                key: new if key in ID_KEYS and inner == old else renamed(inner)
+                for key, inner in value.items()
+            }
+        return [renamed(inner) for inner in value] if isinstance(value, list) else value
+
+    at = _at(draw, entries)
+    return [
+        replace(entry, message=renamed(entry.message))
+        if isinstance(entry, MessageEntry) and (everywhere or place == at)
+        else entry
+        for place, entry in enumerate(entries)
+    ]
+
+
+TEXTS: Final = ["", "  \n", "half \ud83d here", "end  \n", "\x1b[31m"]
+
+
+def _retext(draw: st.DrawFn, entries: list[Entry], fresh: Iterator[int]) -> list[Entry]:
+    """Another text for one item."""
+    new = draw(st.sampled_from(TEXTS))
+
+    def retexted(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {
+                key: new
+                if key in ("text", "content", "output") and isinstance(inner, str)
+                else retexted(inner)
+                for key, inner in value.items()
+            }
+        return [retexted(inner) for inner in value] if isinstance(value, list) else value
+
+    return _change(draw, entries, lambda _, entry: replace(entry, message=retexted(entry.message)))
+
+
+def _rearg(draw: st.DrawFn, entries: list[Entry], fresh: Iterator[int]) -> list[Entry]:
+    """Arguments that were cut, or are no object."""
+    new = draw(st.sampled_from(['{"path": "a', "[1]", "", "null", "word", None, 3, {"a": "\ud83d"}]))
+    finish = draw(st.sampled_from(["stop", "max_tokens"]))
+
+    def changed(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {
+                key: new if key in ("arguments", "input") else changed(inner) for key, inner in value.items()
+            }
+        return [changed(inner) for inner in value] if isinstance(value, list) else value
+
+    def how(_: st.DrawFn, entry: MessageEntry) -> MessageEntry:
+        response = ResponseRecord(finish_reason=finish) if entry.response is not None else None
+        return replace(entry, message=changed(entry.message), response=response)
+
+    return _change(draw, entries, how)
+
+
+def _rename_tool(draw: st.DrawFn, entries: list[Entry], fresh: Iterator[int]) -> list[Entry]:
+    new = draw(st.sampled_from(["mcp:server.tool", "", "t" * 200, None]))
+
+    def changed(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: new if key == "name" else changed(inner) for key, inner in value.items()}
+        return [changed(inner) for inner in value] if isinstance(value, list) else value
+
+    return _change(draw, entries, lambda _, entry: replace(entry, message=changed(entry.message)))
+
+
+def _unsign(draw: st.DrawFn, entries: list[Entry], fresh: Iterator[int]) -> list[Entry]:
+    """Without what is sealed, or its item id."""
+    gone = draw(
+        st.sampled_from(["encrypted_content", "signature", "id", "summary", "content", "role", "type"])
+    )
+
+    def changed(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: changed(inner) for key, inner in value.items() if key != gone}
+        return [changed(inner) for inner in value] if isinstance(value, list) else value
+
+    return _change(draw, entries, lambda _, entry: replace(entry, message=changed(entry.message)))
+
+
+def _item_id(draw: st.DrawFn, entries: list[Entry], fresh: Iterator[int]) -> list[Entry]:
+    new = draw(st.sampled_from(["custom", "fc_a:1", "fc_1_0", "msg_1", "rs_1"]))
+    return _change(draw, entries, lambda _, entry: replace(entry, message={**entry.message, "id": new}))
+
+
+def _flag(draw: st.DrawFn, entries: list[Entry], fresh: Iterator[int]) -> list[Entry]:
+    flag = draw(st.sampled_from(["interrupted", "stand_in"]))
+    return _change(draw, entries, lambda _, entry: replace(entry, **{flag: True}))  # type: ignore[arg-type]
+
+
+def _role(draw: st.DrawFn, entries: list[Entry], fresh: Iterator[int]) -> list[Entry]:
+    new = draw(st.sampled_from(["system", "developer", "assistant", "user", "tool"]))
+
+    def how(_: st.DrawFn, entry: MessageEntry) -> MessageEntry:
+        return replace(entry, message={**entry.message, "role": new}) if "role" in entry.message else entry
+
+    return _change(draw, entries, how)
+
+
+ODD: Final[list[Item]] = [
+    {
+        "type": "web_search_call",
+        "id": "ws_1",
+        "status": "completed",
+        "action": {"type": "search", "query": "q"},
+    },
+    {"type": "image_generation_call", "id": "ig_1", "result": "aGk="},
+    {"type": "custom_tool_call", "call_id": "call_c", "name": "apply_patch", "input": "*** Begin"},
+    {"type": "custom_tool_call_output", "call_id": "call_c", "output": "done"},
+    {
+        "type": "function_call_output",
+        "call_id": "call_c",
+        "output": [{"type": "input_text", "text": "o-list"}],
+    },
+    {
+        "type": "local_shell_call",
+        "call_id": "call_l",
+        "action": {"type": "exec", "command": ["ls"]},
+        "status": "completed",
+    },
+    {"type": "function_call_output", "call_id": "call_l", "output": "o-shell"},
+    {"type": "tool_search_call", "call_id": "call_1", "arguments": {}},
+    {"type": "tool_search_output", "call_id": "call_1", "tools": []},
+    {"type": "computer_call", "call_id": "call_m", "action": {"type": "click"}},
+    {"type": "shell_call", "call_id": "call_s", "action": {"commands": ["ls"]}},
+    {
+        "type": "apply_patch_call",
+        "call_id": "call_2",
+        "status": "completed",
+        "operation": {"type": "delete_file"},
+    },
+    {"type": "function_call_output", "call_id": "call_s", "output": "o-other"},
+    {"type": "compaction", "encrypted_content": "sealed-c"},
+    {"type": "surprise", "value": 1},
+    {"type": "item_reference", "id": "msg_9"},
+    {
+        "role": "assistant",
+        "content": [{"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {}}],
+    },
+    {
+        "role": "assistant",
+        "content": [
+            {"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": []},
+            {"type": "text", "text": "a-found"},
+        ],
+    },
+    {"role": "assistant", "content": [{"type": "redacted_thinking", "data": "sealed-r"}]},
+    {
+        "role": "user",
+        "content": [{"type": "text", "text": "u-first"}, {"type": "tool_result", "tool_use_id": "call_1"}],
+    },
+    {
+        "role": "user",
+        "content": [
+            {
+                "type": "tool_result",
+                "tool_use_id": "call_2",
+                "content": [{"type": "text", "text": " "}],
+                "is_error": True,
+            }
+        ],
+    },
+    {"role": "assistant", "content": None, "tool_calls": []},
+    {"role": "assistant", "content": [], "refusal": "a-no"},
+    {"role": "assistant", "content": "a-aborted", "stopReason": "aborted", "timestamp": 1},
+    {},
+    {"role": "user"},
+    {"content": "u-no-role"},
+]
+
+
+def _odd(draw: st.DrawFn, entries: list[Entry], fresh: Iterator[int]) -> list[Entry]:
+    at = draw(st.integers(0, len(entries)))
+    made = MessageEntry(
+        id=f"e{next(fresh)}",
+        timestamp=TIME,
+        message=draw(st.sampled_from(ODD)),
+        family=draw(st.sampled_from(FAMILIES)),
+    )
+    return [*entries[:at], made, *entries[at:]]
+
+
+def _compact(draw: st.DrawFn, entries: list[Entry], fresh: Iterator[int]) -> list[Entry]:
+    at = draw(st.integers(0, len(entries)))
+    number = next(fresh)
+    earlier = [entry.id for entry in entries[:at]]
+    kept = draw(st.sampled_from([None, "gone", *earlier, *earlier]))
+    replacement: tuple[Item, ...] = draw(
+        st.sampled_from(
+            [
+                (),
+                ({"type": "compaction", "encrypted_content": "sealed-k"},),
+                ({"role": "user", "content": "u-kept"},),
+            ]
+        )
+    )
+    entry = CompactionEntry(
+        id=f"k{number}",
+        timestamp=TIME,
+        compaction=Compaction(
+            summary=draw(st.sampled_from([f"s{number} summary", f"s{number} half \ud83d", " ", ""])),
+            first_kept_entry_id=kept,
+            replacement=replacement,
+            family=draw(st.sampled_from(FAMILIES)),
+        ),
+    )
+    return [*entries[:at], entry, *entries[at:]]
+
+
+Fault = Callable[[st.DrawFn, list[Entry], Iterator[int]], list[Entry]]
+FAULTS: Final[list[Fault]] = [
+    _drop,
+    _cut,
+    _repeat,
+    _move,
+    _interject,
+    _rename,
+    _retext,
+    _rearg,
+    _rename_tool,
+    _unsign,
+    _item_id,
+    _flag,
+    _role,
+    _odd,
+    _odd,
+    _compact,
+]

@@ -5,8 +5,8 @@
 cases of the same vocabulary can be put there: a word of theirs that is not known here fails
 the test, and the failure names it.
 
-What a model would be sent is no part of this version. Cases about that are listed by
-``test_what_waits_for_the_context``, and the parts of them that concern the log alone are run.
+Cases about parts that this version does not have, such as usage and other agents' sessions,
+are listed by ``test_what_waits``.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from case_contexts import ContextChecks
 
 from transcript_log import Detail, Finding, JsonlStore, Scan, TranscriptError, new_message, session_path
 from transcript_log.codec import encode_detail, encode_entry, encode_header, entry_from_value
@@ -42,38 +43,20 @@ from transcript_log.items import text as text_of
 from transcript_log.listing import list_logs
 
 HERE: Final = Path(__file__).resolve().parent
-GROUPS: Final = ("store", "encoding", "size", "files and security", "cli")
-COMMANDS: Final = ("replay", "inspect", "check", "salvage", "list")
+COMMANDS: Final = ("replay", "inspect", "context", "diff", "check", "salvage", "list")
 STORE_OPERATIONS: Final = ("load", "scan", "read", "append", "list", "cli")
-CONTEXT_OPERATIONS: Final = ("build_context", "reconcile", "family_filter", "compact")
-OTHER_OPERATIONS: Final = ("normalize_usage", "normalize_response", "import", "export", "fork", "stats")
+CONTEXT_OPERATIONS: Final = ("build_context", "reconcile", "family_filter")
+OTHER_OPERATIONS: Final = (
+    "compact",
+    "normalize_usage",
+    "normalize_response",
+    "import",
+    "export",
+    "fork",
+    "stats",
+)
 CONTEXT_KEYS: Final = frozenset(
-    {
-        "adjacent",
-        "answers",
-        "contains_verbatim",
-        "context",
-        "context_after",
-        "context_json_encodes_to_utf8",
-        "context_texts",
-        "distinct_ids",
-        "first_pass",
-        "forbid_outputs_count_over",
-        "forbid_text",
-        "id_max_len",
-        "id_pattern",
-        "keep_text",
-        "no_lone_surrogates",
-        "output",
-        "pairs_in_order",
-        "pairs_in_order_any",
-        "replacement",
-        "rules",
-        "summary_role",
-        "synthesised",
-        "text_contains",
-        "to_summarise",
-    }
+    name.removeprefix("expect_") for name in vars(ContextChecks) if name.startswith("expect_")
 )
 NOBODY: Final = 65534
 LIMIT: Final = 60.0
@@ -108,22 +91,11 @@ def keys_of(expect: dict[str, Any]) -> set[str]:
     return found
 
 
-def waits_for_context(case: dict[str, Any]) -> bool:
-    """Whether a part of the case is about what a model would be sent."""
-    if case["operation"] in CONTEXT_OPERATIONS or case["group"] not in GROUPS:
-        return case["operation"] not in OTHER_OPERATIONS
-    return bool(keys_of(case["expect"]) & CONTEXT_KEYS)
-
-
-def waits_for_more(case: dict[str, Any]) -> bool:
-    """Whether the case is about something else that this version does not have."""
+def waits(case: dict[str, Any]) -> bool:
+    """Whether the case is about something that this version does not have."""
     if case["operation"] == "cli":
         return case["input"]["argv"][0] not in (*COMMANDS, "--help", "--version", "-h")
     return case["operation"] in OTHER_OPERATIONS
-
-
-def runs_now(case: dict[str, Any]) -> bool:
-    return case["group"] in GROUPS and not waits_for_more(case)
 
 
 # ------------------------------------------------------------------------------- inputs
@@ -221,6 +193,7 @@ KNOWN_INPUTS: Final = frozenset(
         "items",
         "scenario",
         "session_ids",
+        "store",
         "target_family",
         "then_append_entries",
         "tty",
@@ -363,13 +336,13 @@ class Run:
 
     case: dict[str, Any]
     place: Path
-    waiting: set[str] = field(default_factory=set)
     choices: list[int] = field(default_factory=list)
     before: bytes = b""
     error: BaseException | None = None
     seconds: float = 0.0
     first: Scan | None = None
     process: subprocess.CompletedProcess[bytes] | None = None
+    built: ContextChecks | None = None
 
     @property
     def log(self) -> Path:
@@ -406,12 +379,19 @@ class Run:
         """Hold what came of it against the words of an expectation."""
         for key, value in expect.items():
             if key in CONTEXT_KEYS:
-                self.waiting.add(key)
+                getattr(self.context(), f"expect_{key}")(value)
                 continue
             checked = getattr(self, f"expect_{key}", None)
             if checked is None:
                 pytest.fail(f"{self.case['id']}: an expectation that is not known: {key!r}")
             checked(value)
+
+    def context(self) -> ContextChecks:
+        """What a model would be sent of the log as it is."""
+        if self.built is None:
+            self.built = ContextChecks(self.case["input"], self.scan().entries, folder())
+            self.error = self.built.error
+        return self.built
 
     def ids(self, scan: Scan | None = None) -> list[str]:
         return [entry.id for entry in (scan or self.scan()).entries]
@@ -474,7 +454,8 @@ class Run:
             self._names(str(self.error), names)
 
     def expect_warning_names(self, names: list[str]) -> None:
-        self._names("\n".join(str(finding) for finding in self.findings()), names)
+        told = "" if self.built is None else self.built.names()
+        self._names("\n".join([told, *(str(finding) for finding in self.findings())]), names)
 
     def _names(self, text: str, names: list[str]) -> None:
         """Each name stands in the text: ``a or 'b c'`` is one of the two, ``path`` is the log's."""
@@ -970,14 +951,23 @@ def carry_out(run: Run) -> None:
         case _:
             run.timed(run.scan)
             run.first = run.scan() if run.error is None else None
+            if case["operation"] in CONTEXT_OPERATIONS:
+                run.timed(run.context)
+                run.error = run.context().error
     run.check(expect)
+    if run.built is not None and run.built.context is not None:
+        run.built.expect_idempotent(True)
+        run.built.nothing_is_left_private()
+        if case.get("control"):
+            assert run.built.context.changes == ()
+            assert run.bytes_now == run.before
 
 
 CHOICES: Final[dict[str, list[int]]] = {}
 """Which of its alternatives each case came out with, from 0, in the order of preference."""
 
 
-@pytest.mark.parametrize("case", [pytest.param(case, id=case["id"]) for case in CASES if runs_now(case)])
+@pytest.mark.parametrize("case", [pytest.param(case, id=case["id"]) for case in CASES if not waits(case)])
 def test_a_case_comes_out_right(case: dict[str, Any], place: Path) -> None:
     run = begin(case, place)
     if needs_rights(case):
@@ -985,7 +975,6 @@ def test_a_case_comes_out_right(case: dict[str, Any], place: Path) -> None:
     else:
         carry_out(run)
     CHOICES[case["id"]] = run.choices
-    assert not run.waiting or waits_for_context(case)
 
 
 def test_the_first_choice_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
@@ -996,35 +985,12 @@ def test_the_first_choice_is_counted(capsys: pytest.CaptureFixture[str]) -> None
         print("".join(f"  not the first: {name}\n" for name in chosen.keys() - set(first)), end="")
 
 
-def test_what_waits_for_the_context(capsys: pytest.CaptureFixture[str]) -> None:
-    """Every case is run, or waits: for the context, or for another part that is not there yet."""
-    waiting = [case for case in CASES if waits_for_context(case)]
-    others = [case["id"] for case in CASES if not waits_for_context(case) and not runs_now(case)]
+def test_what_waits(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every case is run, or is about a part that is not there yet."""
+    waiting = [case for case in CASES if waits(case)]
     with capsys.disabled():
-        print(f"\ncases waiting for the context: {', '.join(case['id'] for case in waiting) or 'none'}")
-        print(f"cases waiting for other parts: {', '.join(others) or 'none'}")
+        print(f"\ncases waiting for other parts: {', '.join(case['id'] for case in waiting) or 'none'}")
     known = {*STORE_OPERATIONS, *CONTEXT_OPERATIONS, *OTHER_OPERATIONS}
     assert {case["operation"] for case in CASES} <= known
     for case in waiting:
-        assert case["operation"] in CONTEXT_OPERATIONS or keys_of(case["expect"]) & CONTEXT_KEYS, case["id"]
-    for case in CASES:
-        if case["id"] in others:
-            assert case["operation"] in OTHER_OPERATIONS or case["input"]["argv"][0] not in COMMANDS
-
-
-@pytest.mark.parametrize(
-    "case",
-    [pytest.param(case, id=case["id"]) for case in CASES if waits_for_context(case) and not runs_now(case)],
-)
-def test_the_log_of_a_waiting_case_is_read_as_it_stands(case: dict[str, Any], place: Path) -> None:
-    log = assemble(case["input"])
-    if log is None:
-        return
-    run = Run(case, place)
-    run.log.write_bytes(log)
-    scan = run.scan()
-    assert [json.loads(line)["id"] for line in log.splitlines()[1:]] == run.ids(scan)
-    stored = [entry.message for entry in scan.entries if isinstance(entry, MessageEntry)]
-    assert stored == [json.loads(line)["message"] for line in log.splitlines()[1:] if b'"message": {' in line]
-    assert not run.named_lines(run.log, errors_only=True)
-    assert run.log.read_bytes() == log
+        assert case["operation"] in OTHER_OPERATIONS or case["input"]["argv"][0] not in COMMANDS

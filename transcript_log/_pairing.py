@@ -24,6 +24,8 @@ from .items import ToolCallPart, ToolOutputPart
 from .items.shapes import (
     Shape,
     finish_word,
+    is_from_model,
+    is_message,
     joined_user,
     output_item,
     rest_of,
@@ -75,6 +77,9 @@ calls of one message are answered before the next. ``anthropic``: the rest of th
 assistant, before the first output.
 """
 
+_ANSWERABLE: Final = frozenset({"function", "custom", "local_shell", "shell", "apply_patch"})
+"""The kinds of calls whose output is text, and can be that of another kind."""
+
 _LIMITS: Final = frozenset({"max_tokens", "max-tokens", "length", "max_output_tokens", "incomplete"})
 
 
@@ -118,7 +123,7 @@ class _Batch:
 
     def deal(self) -> None:
         """Give each call an output of its kind, and what is left to whoever has none."""
-        if len(self.calls) == 1 == len(self.outputs):
+        if len(self.calls) == 1 == len(self.outputs) and self.calls[0].part.kind == self.outputs[0].part.kind:
             _match(self.calls, self.outputs)
             return
         kinds: dict[str, list[_Call]] = {}
@@ -133,8 +138,11 @@ class _Batch:
         others = queues.pop("", [])
         for kind, queue in queues.items():
             _match(kinds[kind], queue)
-        # An output of another kind is still better than a stand-in.
-        _match([call for call in self.calls if call.output is None], others)
+        # An output of another kind is still better than a stand-in, if it can be said as one.
+        _match(
+            [call for call in self.calls if call.output is None and call.part.kind in _ANSWERABLE],
+            [output for output in others if output.part.kind in _ANSWERABLE],
+        )
 
 
 def _match(calls: list[_Call], queue: list[_Output]) -> None:
@@ -208,15 +216,14 @@ class _Facts:
     def speaks(self) -> bool:
         """Whether it is a message, and no call or output alone."""
         item = self.piece.item
-        return items.role(item) is not None and (
+        return is_message(item) and (
             self.shape == "responses" or not (self.calls or self.outputs) or bool(items.text(item).strip())
         )
 
     @property
     def is_model(self) -> bool:
         """Whether a model said it."""
-        speaker = items.role(self.piece.item)
-        return speaker == "assistant" if speaker is not None else not self.outputs
+        return is_from_model(self.piece.item)
 
 
 class _Placing:
@@ -346,15 +353,35 @@ class _Placing:
 
     def _stand_in(self, call: _Call) -> None:
         piece, part = call.piece, call.part
+        if part.kind == "computer":
+            self._withdraw(call)
+            return
         text = self._wording(call)
         item = output_item(part, text, shape_of(piece.item), is_error=True)
         self.out.append(Piece(item, piece.sources, "stand-in", piece.family))
         self._change(
             "added",
             "unanswered-call",
-            f"the call of {part.name!r} was never answered: a stand-in says that its outcome is unknown",
+            f"the call of {part.name!r} was never answered: a stand-in says what is known of it",
             piece,
             call,
+        )
+
+    def _withdraw(self, call: _Call) -> None:
+        """Leave out a call that wants a picture for an answer: none can be made up."""
+        at = next(n for n in range(len(self.out) - 1, -1, -1) if self.out[n] is call.piece)
+        del self.out[at]
+        self._last = min(self._last, len(self.out))
+        why = "the call was never answered, and its output is a picture, which cannot be made up"
+        self.changes.append(
+            Change(
+                kind="left-out",
+                rule="unanswered-call",
+                message=why,
+                entry=call.piece.entry,
+                call=call.part.id,
+                item=call.piece.item,
+            )
         )
 
     def _wording(self, call: _Call) -> str:
@@ -434,7 +461,7 @@ def pair(
             [_Output(piece, output, len(outputs)) for output in outputs],
         )
         facts.append(fact)
-        if fact.outputs or (not fact.calls and items.role(item) is not None):
+        if fact.outputs or (not fact.calls and is_message(item)):
             groups.next()
         for output in fact.outputs:
             groups.output(output)
@@ -479,7 +506,7 @@ def _without_cut_calls(pieces: Sequence[Piece]) -> tuple[list[Piece], list[Chang
     for piece in pieces:
         if piece.begins:
             finish = piece.finish
-        elif items.role(piece.item) not in (None, "assistant"):
+        elif not is_from_model(piece.item):
             finish = None
         reason = finish_word(piece.item) or finish
         if reason not in _LIMITS:

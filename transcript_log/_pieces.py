@@ -71,8 +71,9 @@ class Piece:
         return self.sources[0] if self.sources else None
 
     def now(self, item: Item, why: Why) -> Piece:
-        """The same with another item. What was moved or made up once stays so."""
-        if self.why in ("stand-in", "summary", "attachment") and why != "merged":
+        """The same with another item. What was made up or rendered stays so when it is mended."""
+        made_up = self.why in ("stand-in", "summary", "attachment") and why != "merged"
+        if made_up or (self.why in ("rendered", "merged") and why == "mended"):
             why = self.why
         return Piece(
             item,

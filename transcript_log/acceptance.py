@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -94,14 +93,9 @@ def _head_id(entries: Sequence[Entry]) -> str:
     return ""
 
 
-_PLACE: Final = re.compile(r"item (\d+): ")
-"""How the rules of an API say which item they speak of."""
-
-
 def _with_entries(findings: Sequence[Finding], ids: Sequence[str]) -> Iterator[Finding]:
     for finding in findings:
-        place = _PLACE.match(finding.message)
-        yield finding if place is None else replace(finding, entry=ids[int(place[1])])
+        yield finding if finding.item is None else replace(finding, entry=ids[finding.item])
 
 
 def _refusal(error: ContextError) -> Finding:

@@ -12,7 +12,7 @@ Without a target only the first two steps are taken, and items stay in their own
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import orjson
@@ -46,7 +46,7 @@ from .errors import BoundaryError, ContextError, EntryNotFoundError, StrictConte
 from .families import Target
 from .findings import Change, ChangeKind
 from .items.portable import portable_part, without_thinking
-from .items.shapes import user_item
+from .items.shapes import is_from_model, user_item
 
 __all__ = [
     "STAND_IN_BEGAN",
@@ -196,7 +196,7 @@ def build_context(
     pieces = api.render(pieces, notes, paused=paused)
     left = [f for f in api.check([p.item for p in pieces], paused=paused) if f.severity != "note"]
     if left:
-        raise ContextError(target.api, left)
+        raise ContextError(target.api, [replace(finding, advice="") for finding in left])
     return _context(pieces, notes.changes, live, target, head)
 
 
@@ -211,6 +211,9 @@ def context_at(
 ) -> Context:
     """The context as it was when the entry with this id was the last one.
 
+    The sidecar does not say when it learned of a call. What it has of one that was answered
+    later is taken to have come with that answer, and so is left aside.
+
     Raises:
         EntryNotFoundError: There is no such entry.
         TranscriptError: As :func:`build_context`.
@@ -218,8 +221,22 @@ def context_at(
     for position, entry in enumerate(entries):
         if entry.id == entry_id:
             then = entries[: position + 1]
-            return build_context(then, target, details=details, strict=strict, attachments=attachments)
+            known = _known_then(details, entries[position + 1 :])
+            return build_context(then, target, details=known, strict=strict, attachments=attachments)
     raise EntryNotFoundError(entry_id, "the entries given")
+
+
+def _known_then(details: Details | None, later: Sequence[Entry]) -> Details | None:
+    """Details without those of calls that were answered later."""
+    if not details:
+        return details
+    answered = {
+        output.id
+        for entry in later
+        if isinstance(entry, MessageEntry)
+        for output in items.tool_outputs(entry.message)
+    }
+    return {key: payload for key, payload in details.items() if key[0] not in answered}
 
 
 def _context(
@@ -343,15 +360,9 @@ def _mark_cut(kept: Sequence[Piece]) -> None:
     a log that is read from its boundary on does not tell.
     """
     for piece in kept:
-        if piece.begins or not _is_model(piece.item) or items.reasoning(piece.item):
+        if piece.begins or not is_from_model(piece.item) or items.reasoning(piece.item):
             return
         piece.orphaned = True
-
-
-def _is_model(item: Item) -> bool:
-    """Whether a model said an item."""
-    speaker = items.role(item)
-    return speaker == "assistant" if speaker is not None else not items.tool_outputs(item)
 
 
 # ------------------------------------------------------------------------- 2. the pairs
@@ -432,7 +443,7 @@ def _readable(pieces: Sequence[Piece], target: Target, notes: Notes) -> list[Pie
             part = without_thinking(item)
             why = "thinking from before the compaction would be refused"
         if part is item:
-            lost = lost and _is_model(item)
+            lost = lost and is_from_model(item)
             out.append(piece.alone() if lost else piece)
             continue
         notes.add("left-out" if part is None else "rewritten", "private", why, piece, item=item)
@@ -514,7 +525,7 @@ def _last_usage(live: Sequence[Entry], target: Target | None) -> tuple[set[str],
         if tokens:
             ids = set()
             for later in reversed(since):
-                if later is not entry and (later.response is not None or not _is_model(later.message)):
+                if later is not entry and (later.response is not None or not is_from_model(later.message)):
                     break
                 ids.add(later.id)
             return ids, tokens

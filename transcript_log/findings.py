@@ -34,6 +34,7 @@ class Finding:
         offset: Where that line begins, in bytes from the start of the file.
         entry: The entry id concerned.
         call: The call id concerned.
+        item: Where the item concerned stands among those that were looked at, from 0.
     """
 
     rule: str
@@ -45,6 +46,7 @@ class Finding:
     offset: int | None = None
     entry: str | None = None
     call: str | None = None
+    item: int | None = None
 
     def __str__(self) -> str:
         place = self.path or ""
@@ -58,6 +60,8 @@ class Finding:
             for kind, value in (("entry", self.entry), ("call", self.call))
             if value is not None and not _names(self.message, value)
         ]
+        if self.item is not None:
+            names.insert(0, f"item {self.item}")
         head = ": ".join(part for part in (place, self.severity, ", ".join(names)) if part)
         tail = f"; {self.advice}" if self.advice else ""
         return f"{head}: {self.message}{tail}"

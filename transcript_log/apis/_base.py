@@ -49,13 +49,13 @@ class Rule:
 
     def at(self, place: int | None, message: str, call: str | None = None) -> Finding:
         """The finding that the item at ``place`` breaks this rule."""
-        where = "" if place is None else f"item {place}: "
         return Finding(
             rule=self.id,
             severity=self.severity,
-            message=where + message,
+            message=message,
             advice="build_context mends it" if self.severity != "note" else "",
             call=call,
+            item=place,
         )
 
 

@@ -154,6 +154,8 @@ def read(item: Mapping[str, Any]) -> Neutral:
     if listed:
         blocks += [_call(part) for part in calls.values()]
     blocks += [Thought(part.text) for part in items.reasoning(item) if type(content) is not list]
+    if any(isinstance(block, Call) for block in blocks):
+        return Neutral("assistant", blocks)  # whoever it says it is from
     return Neutral(_SPEAKERS.get(speaker, "user"), blocks)
 
 

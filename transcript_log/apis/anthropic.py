@@ -464,13 +464,16 @@ def _mended(piece: Piece, notes: Notes) -> Piece | None:
         notes.add("left-out", "content", "nothing is left of the message", piece, item=item)
         return None
     extra = [key for key in item if key not in _MESSAGE_KEYS]
-    if extra and shape_of(item) == "anthropic":
+    is_foreign = shape_of(item) not in ("anthropic", "plain")
+    if extra and not is_foreign:
         notes.add("rewritten", "foreign-key", f"the message goes without {', '.join(extra)}", piece)
     message = {"role": item["role"], "content": new} if extra or new is not content else item
     if has_surrogate(message):
         message = with_clean_text(message)
         notes.add("rewritten", "surrogate", "half characters go as U+FFFD", piece)
-    return piece if message is item else piece.now(message, "mended")
+    if message is item:
+        return piece
+    return piece.now(message, "rendered" if is_foreign else "mended")
 
 
 def _mended_block(block: Any, piece: Piece, notes: Notes) -> Any:
@@ -625,10 +628,11 @@ def _joined(last: Piece, new: Piece) -> Piece | None:
     if last.item["role"] != new.item["role"]:
         return None
     first, second = last.item["content"], new.item["content"]
-    if not (type(first) is list and type(second) is list):
-        return None
-    if new.item["role"] == "user" and not all(block["type"] == "tool_result" for block in (*first, *second)):
-        return None
+    if new.item["role"] == "user":
+        if not (type(first) is list and type(second) is list):
+            return None
+        if not all(block["type"] == "tool_result" for block in (*first, *second)):
+            return None
     sources = (*last.sources, *(source for source in new.sources if source not in last.sources))
     return Piece(joined_assistant(last.item, new.item), sources, "merged", last.family, begins=last.begins)
 
@@ -664,10 +668,12 @@ def _rendered(piece: Piece, notes: Notes) -> list[Piece]:
                     blocks.append(made)
     if neutral.speaker in ("system", "developer") and blocks:
         notes.add("rewritten", "role", f"the {neutral.speaker} message goes as the user's", piece)
-    content = results + blocks
+    content: Any = results + blocks
     if not content:
         notes.add("left-out", "content", "nothing is left of the message", piece, item=piece.item)
         return []
+    if len(content) == 1 and content[0]["type"] == "text":
+        content = content[0]["text"]
     message = {"role": "assistant" if is_model and not results else "user", "content": content}
     return [piece.now(with_clean_text(message) if has_surrogate(message) else message, "rendered")]
 

@@ -181,7 +181,9 @@ class OpenAIChat:
                 waiting = {}
             yield from _check_message(place, message, speaker)
             calls = message.get("tool_calls")
-            if speaker == "assistant" and calls is not None:
+            if calls is not None and speaker != "assistant":
+                yield _RULES["foreign-shape"].at(place, f"a message of the {speaker} has no calls")
+            elif calls is not None:
                 asked = place
                 if type(calls) is not list or not calls:
                     yield _RULES["calls-empty"].at(place, "the list of calls is empty")
@@ -248,10 +250,7 @@ def _check_message(place: int, message: Item, speaker: Any) -> Iterator[Finding]
 def _may_be_empty(message: Item, speaker: Any) -> bool:
     """Whether a message says enough without content."""
     return speaker == "assistant" and bool(
-        message.get("tool_calls")
-        or message.get("function_call")
-        or message.get("refusal")
-        or message.get("audio")
+        message.get("tool_calls") or message.get("function_call") or message.get("audio")
     )
 
 
@@ -289,6 +288,8 @@ def _is_own(item: Item) -> bool:
     allowed = _PARTS.get(speaker) if type(speaker) is str else None
     if allowed is None or item.get("type", "message") != "message":
         return False
+    if item.get("tool_calls") and speaker != "assistant":
+        return False
     content = item.get("content")
     if type(content) is list:
         return all(type(part) is dict and part.get("type") in allowed for part in content)
@@ -300,7 +301,8 @@ def _mended(piece: Piece, notes: Notes) -> Piece | None:
     item = piece.item
     speaker = item["role"]
     new = {key: value for key, value in item.items() if key not in _FOREIGN_KEYS}
-    if len(new) != len(item) and shape_of(item) == "chat":
+    is_foreign = shape_of(item) not in ("chat", "plain")
+    if len(new) != len(item) and not is_foreign:
         gone = ", ".join(key for key in item if key in _FOREIGN_KEYS)
         notes.add("rewritten", "foreign-key", f"the message goes without {gone}", piece)
     calls = item.get("tool_calls")
@@ -310,6 +312,11 @@ def _mended(piece: Piece, notes: Notes) -> Piece | None:
             del new["tool_calls"]
         elif mended is not calls:
             new["tool_calls"] = mended
+    refusal = item.get("refusal")
+    if speaker == "assistant" and not new.get("content") and type(refusal) is str and refusal.strip():
+        new["content"] = [{"type": "refusal", "refusal": refusal}]
+        del new["refusal"]
+        notes.add("rewritten", "content", "the refusal goes as the content", piece)
     if not new.get("content") and not _may_be_empty(new, speaker):
         if speaker != "tool":
             notes.add("left-out", "content", "the message is empty", piece, item=item)
@@ -323,7 +330,9 @@ def _mended(piece: Piece, notes: Notes) -> Piece | None:
         new = with_clean_text(new)
         notes.add("rewritten", "surrogate", "half characters go as U+FFFD", piece)
     same = len(new) == len(item) and all(new.get(key) is value for key, value in item.items())
-    return piece if same else piece.now(new, "mended")
+    if same:
+        return piece
+    return piece.now(new, "rendered" if is_foreign else "mended")
 
 
 def _mended_calls(calls: list[Any], piece: Piece, notes: Notes) -> list[Any]:

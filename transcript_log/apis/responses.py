@@ -16,6 +16,7 @@ from .._pairing import Order
 from .._pieces import Piece
 from ..entries import Item
 from ..findings import Finding
+from ..items.shapes import is_from_model
 from ._base import (
     IdRule,
     Notes,
@@ -273,7 +274,7 @@ class OpenAIResponses:
                     orphaned = True
                     continue
                 reasoning_ids.add(str(mended.item.get("id") or id(mended)))
-            elif not is_model_item(piece.item):
+            elif not is_from_model(piece.item):
                 orphaned = False
             if mended is not None:
                 out.append(mended.alone() if orphaned else mended)
@@ -514,12 +515,6 @@ def _without_lone_reasoning(pieces: list[Piece], notes: Notes) -> list[Piece]:
     return kept
 
 
-def is_model_item(item: Item) -> bool:
-    """Whether a model said an item, by its shape here."""
-    kind = item.get("type", "message")
-    return item.get("role") == "assistant" if kind == "message" else kind not in _OUTPUTS
-
-
 def _with_item_ids(pieces: list[Piece], notes: Notes) -> list[Piece]:
     """Without item ids that are none, that stand twice, or that belong to reasoning left out."""
     seen: set[str] = set()
@@ -572,9 +567,11 @@ def _rendered(piece: Piece, notes: Notes) -> list[Piece]:
     is_model = neutral.speaker == "assistant"
 
     def say() -> None:
-        if parts:
+        if len(parts) == 1 and "text" in parts[0]:
+            made.append({"role": neutral.speaker, "content": parts[0]["text"]})
+        elif parts:
             made.append({"type": "message", "role": neutral.speaker, "content": list(parts)})
-            parts.clear()
+        parts.clear()
 
     for block in neutral.blocks:
         match block:

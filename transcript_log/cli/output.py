@@ -90,6 +90,7 @@ def finding_json(finding: Finding) -> dict[str, Json]:
         "offset": finding.offset,
         "entry": finding.entry,
         "call": finding.call,
+        "item": finding.item,
     }
 
 

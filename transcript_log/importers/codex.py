@@ -41,6 +41,7 @@ from ..entries import (
     ToolOutcome,
 )
 from ..errors import HeaderError
+from ..families import Target
 from ..findings import Finding, Severity
 from . import Imported, SourceLines, SourceRecord, entry_id, is_doubtful
 from ._codex_outcomes import event_outcome, told_outcome
@@ -185,6 +186,8 @@ class _Rollout:
         self._stored: list[tuple[str, int, ToolOutcome]] = []  # those that outputs tell
         self._settings: dict[str, str] = {}  # what is in force, by kind
         self._world: Json = None
+        self._platform = "direct"
+        self._family: str | None = None  # of the model in force
         self._turns = Turns()
         self._ended: _Ended | None = None
         self._aborted = 0
@@ -250,6 +253,9 @@ class _Rollout:
         if self._header is not None:
             self._note(record, "inherited-history")
             return
+        provider = _text(meta.get("model_provider"))
+        if provider is not None and provider.strip() and provider != "openai":
+            self._platform = provider.replace("/", "-")
         made = self._time(record, meta.get("timestamp"))
         kept = {key: meta[key] for key in _KEPT_META if meta.get(key) is not None}
         if self._is_refused(record):
@@ -281,7 +287,7 @@ class _Rollout:
             self._release()
             if _is_carried(item):
                 self._users.append(item)
-        entry = MessageEntry(id=self._id(record), timestamp=time, message=item)
+        entry = MessageEntry(id=self._id(record), timestamp=time, message=item, family=self._family)
         place = len(self._entries)
         self._messages.append(place)
         self._entries.append(entry)
@@ -321,7 +327,7 @@ class _Rollout:
             CompactionEntry(
                 id=self._id(record),
                 timestamp=time,
-                compaction=Compaction(summary=summary, replacement=replacement),
+                compaction=Compaction(summary=summary, replacement=replacement, family=self._family),
             )
         )
 
@@ -341,6 +347,9 @@ class _Rollout:
 
     def _turn_context(self, record: SourceRecord, payload: dict[str, Json], time: datetime | None) -> None:
         self._turns.saw_settings(self._start(record, time))
+        model = _text(payload.get("model"))
+        if model is not None and model.strip():
+            self._family = Target("openai-responses", model, self._platform).family
         if not self._is_refused(record):
             settings = {key: value for key, value in payload.items() if key not in _VOLATILE}
             self._attach(record, time, "turn_context", _canonical(settings), "after-current")

@@ -48,11 +48,11 @@ def portable_part(item: Mapping[str, Any]) -> Mapping[str, Any] | None:
         if kind in _PRIVATE_TYPES or (kind in _CHECKPOINTS and item.get("encrypted_content")):
             return None
         return item if _SIGNATURES.isdisjoint(item) else _without(item, _SIGNATURES)
-    if item.get("role") != "assistant":
-        return item
     new = item
     if not _PRIVATE_KEYS.isdisjoint(item):
         new = _without(new, _PRIVATE_KEYS)
+    if item.get("role") != "assistant":
+        return new
     if not _SIGNATURES.isdisjoint(new):
         new = _without(new, _SIGNATURES)
     content = item.get("content")

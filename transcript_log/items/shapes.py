@@ -11,12 +11,14 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 from .part_types import ReasoningPart, TextPart, ToolCallPart, ToolOutputPart
-from .reading import message_id, parts
+from .reading import message_id, parts, tool_outputs
 
 __all__ = [
     "Shape",
     "finish_word",
     "hosted_blocks",
+    "is_from_model",
+    "is_message",
     "joined_assistant",
     "joined_user",
     "output_item",
@@ -219,6 +221,17 @@ def _as_blocks(item: _Item) -> list[Any]:
 
 
 # ------------------------------------------------------------------------------- asking
+
+
+def is_message(item: _Item) -> bool:
+    """Whether an item is a message, and no call, output or reasoning of its own."""
+    kind = item.get("type")
+    return item.get("role") is not None or type(kind) is not str or kind == "message"
+
+
+def is_from_model(item: _Item) -> bool:
+    """Whether a model said an item. A message that names no role is the user's."""
+    return item.get("role") == "assistant" if is_message(item) else not tool_outputs(item)
 
 
 def finish_word(item: _Item) -> str | None:
