@@ -515,3 +515,690 @@ def test_an_api_that_is_not_known_is_told_with_those_that_are() -> None:
         check_items([user()], Target("openai-telepathy", "m"))
     with pytest.raises(TargetError):
         build_context(entries_of([user()], None), Target("openai-telepathy", "m"))
+
+
+# --------------------------------------------------------------------------- rendering
+
+LINK: Final = "https://example.com/a.png"
+DATA: Final = f"data:image/png;base64,{PNG}"
+PDF: Final = "data:application/pdf;base64,JVBERg=="
+NOTES: Final = "data:text/plain;base64,aGk="
+
+SAID: Final[dict[str, dict[str, Item]]] = {
+    "responses": {
+        "text": user([{"type": "input_text", "text": "hi"}]),
+        "answer": assistant([{"type": "output_text", "text": "hi", "annotations": []}], id="msg_1"),
+        "link": user([{"type": "input_image", "image_url": LINK, "detail": "low"}]),
+        "picture": user([{"type": "input_text", "text": "see"}, {"type": "input_image", "image_url": DATA}]),
+        "pdf": user([{"type": "input_file", "filename": "a.pdf", "file_data": PDF}]),
+        "notes": user([{"type": "input_file", "filename": "a.txt", "file_data": NOTES}]),
+        "system": {"type": "message", "role": "system", "content": [{"type": "input_text", "text": "rule"}]},
+        "developer": {
+            "type": "message",
+            "role": "developer",
+            "content": [{"type": "input_text", "text": "rule"}],
+        },
+        "refusal": {**assistant([{"type": "refusal", "refusal": "no"}]), "type": "message"},
+    },
+    "chat": {
+        "link": user([{"type": "image_url", "image_url": {"url": LINK, "detail": "low"}}]),
+        "picture": user([text("see"), {"type": "image_url", "image_url": {"url": DATA}}]),
+        "pdf": user([{"type": "file", "file": {"filename": "a.pdf", "file_data": PDF}}]),
+        "notes": user([{"type": "file", "file": {"filename": "a.txt", "file_data": NOTES}}]),
+        "refusal": assistant(None, refusal="no"),
+    },
+    "anthropic": {
+        "text": user([text("hi"), {"type": "document", "source": {}}][:1]),
+        "link": user([{"type": "image", "source": {"type": "url", "url": LINK}}]),
+        "picture": user([text("see"), picture()]),
+        "pdf": user(
+            [
+                {
+                    "type": "document",
+                    "title": "a.pdf",
+                    "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERg=="},
+                }
+            ]
+        ),
+        "notes": user(
+            [{"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "hi"}}]
+        ),
+    },
+    "pi": {
+        "text": {**user([text("hi")]), "timestamp": 1},
+        "answer": {**assistant([text("hi")]), "stopReason": "stop", "timestamp": 2},
+        "picture": {
+            **user([text("see"), {"type": "image", "data": PNG, "mimeType": "image/png"}]),
+            "timestamp": 1,
+        },
+    },
+    "plain": {
+        "text": user("hi"),
+        "answer": assistant("hi"),
+        "system": {"role": "system", "content": "rule"},
+        "developer": {"role": "developer", "content": "rule"},
+    },
+}
+"""The same things in each shape."""
+
+
+def _image(url: str, detail: str) -> Item:
+    return {"type": "input_image", "image_url": url, "detail": detail}
+
+
+def _message(speaker: str, *parts: Item) -> Item:
+    return {"type": "message", "role": speaker, "content": list(parts)}
+
+
+def _file(name: str, data: str) -> Item:
+    return {"type": "input_file", "filename": name, "file_data": data}
+
+
+def _document(media_type: str, title: str | None, **source: str) -> Item:
+    made: Item = {"type": "document", "source": {**source, "media_type": media_type}}
+    return made if title is None else {**made, "title": title}
+
+
+RENDERED: Final[dict[tuple[str, str], Item | None]] = {
+    ("responses", "text"): user("hi"),
+    ("responses", "answer"): assistant("hi"),
+    ("responses", "picture"): _message("user", {"type": "input_text", "text": "see"}, _image(DATA, "auto")),
+    ("responses", "pdf"): _message("user", _file("a.pdf", PDF)),
+    ("responses", "system"): {"role": "system", "content": "rule"},
+    ("responses", "developer"): {"role": "developer", "content": "rule"},
+    ("responses", "refusal"): assistant("no"),
+    ("responses", "notes"): _message("user", _file("a.txt", NOTES)),
+    ("chat", "text"): user("hi"),
+    ("chat", "answer"): assistant("hi"),
+    ("chat", "picture"): user([text("see"), {"type": "image_url", "image_url": {"url": DATA}}]),
+    ("chat", "pdf"): user([{"type": "file", "file": {"filename": "a.pdf", "file_data": PDF}}]),
+    ("chat", "notes"): user([{"type": "file", "file": {"filename": "a.txt", "file_data": NOTES}}]),
+    ("chat", "system"): {"role": "system", "content": "rule"},
+    ("chat", "developer"): {"role": "developer", "content": "rule"},
+    ("anthropic", "text"): user("hi"),
+    ("anthropic", "answer"): assistant("hi"),
+    ("anthropic", "link"): user([{"type": "image", "source": {"type": "url", "url": LINK}}]),
+    ("anthropic", "picture"): user([text("see"), picture()]),
+    ("anthropic", "pdf"): user([_document("application/pdf", "a.pdf", type="base64", data="JVBERg==")]),
+    ("anthropic", "notes"): user([_document("text/plain", "a.txt", type="text", data="hi")]),
+    ("anthropic", "system"): user("rule"),
+    ("anthropic", "developer"): user("rule"),
+    ("anthropic", "refusal"): assistant("no"),
+}
+"""What an API makes of each, whatever the shape it came in."""
+
+SPECIAL: Final[dict[tuple[str, str, str], Item]] = {
+    # A link keeps how closely it is to be looked at, where its shape can say so.
+    ("responses", "chat", "link"): _message("user", _image(LINK, "low")),
+    ("responses", "anthropic", "link"): _message("user", _image(LINK, "auto")),
+    ("chat", "responses", "link"): user([{"type": "image_url", "image_url": {"url": LINK, "detail": "low"}}]),
+    ("chat", "anthropic", "link"): user([{"type": "image_url", "image_url": {"url": LINK}}]),
+    # A refusal that is a part of the content is one in both OpenAI shapes.
+    ("chat", "chat", "refusal"): assistant([{"type": "refusal", "refusal": "no"}]),
+    ("chat", "responses", "refusal"): assistant([{"type": "refusal", "refusal": "no"}]),
+    # A list of blocks may stay one.
+    **{(api, "pi", "text"): user([text("hi")]) for api in ("chat", "anthropic")},
+    **{(api, "pi", "answer"): assistant([text("hi")]) for api in ("chat", "anthropic")},
+    # A document of plain text is text to the others.
+    ("responses", "anthropic", "notes"): user("hi"),
+    ("chat", "anthropic", "notes"): user("hi"),
+}
+
+
+def renderings() -> list[Any]:
+    return [
+        pytest.param(api, shape, word, id=f"{shape}-to-{api}-{word}")
+        for api in TARGETS
+        for shape, said in SAID.items()
+        for word in said
+    ]
+
+
+@pytest.mark.parametrize(("api", "shape", "word"), renderings())
+def test_what_is_said_in_any_shape_is_said_in_the_words_of_the_api(api: str, shape: str, word: str) -> None:
+    said = SAID[shape][word]
+    context = built(api, user("first"), said, user("last"))
+    (sent,) = context.items[1:-1]
+    if check_items([user("first"), said, user("last")], TARGETS[api]) == []:
+        assert sent is said
+        return
+    wanted = SPECIAL.get((api, shape, word), RENDERED.get((api, word)))
+    assert sent == wanted
+    lossless = {("chat", "refusal"), ("anthropic", "system"), ("anthropic", "developer")}
+    assert context.changes == () or (api, word) in lossless
+
+
+def test_what_only_a_link_shows_is_left_out_where_no_link_may_stand_and_told() -> None:
+    link = {"type": "document", "source": {"type": "url", "url": "https://example.com/a.pdf"}}
+    context = built("chat", user(), user([text("see"), link]))
+    assert context.items[1] == user("see")
+    assert told(context) == [("left-out", "part-type")]
+    assert context.changes[0].item == user([text("see"), link])
+    (_, sent) = built("responses", user(), user([text("see"), link])).items
+    assert sent["content"][1] == {"type": "input_file", "file_url": "https://example.com/a.pdf"}
+
+
+@pytest.mark.parametrize(
+    "data", ["data:application/zip;base64,aGk=", "data:text/plain;base64,/w==", "file-1"]
+)
+def test_a_document_that_anthropic_cannot_be_shown_is_left_out_and_told(data: str) -> None:
+    said = user([{"type": "input_text", "text": "see"}, _file("a", data)])
+    context = built("anthropic", said)
+    if data == "file-1":
+        return
+    assert context.items == [user("see")]
+    assert told(context) == [("left-out", "part-type")]
+
+
+def test_what_no_api_knows_is_left_out_and_told() -> None:
+    for api in TARGETS:
+        context = built(
+            api, user(), {"type": "surprise", "value": 1}, user([text("a"), {"type": "hologram"}])
+        )
+        assert len(context.items) == 2
+        assert context.changes
+        assert {kind for kind, _ in told(context)} == {"left-out"}
+
+
+def test_a_picture_that_an_assistant_sent_is_told_where_it_cannot_go() -> None:
+    for api in TARGETS:
+        context = built(api, user(), assistant([text("see"), picture()]), user())
+        assert [item["content"] for item in context.items] == ["go", "see", "go"]
+        assert told(context) == [("left-out", "part-type")]
+
+
+# ------------------------------------------------------------------------------- calls
+
+
+ASKED: Final[dict[str, list[Item]]] = {
+    "responses": [call("a", arguments='{"n": 1}'), call("b"), output("a", "one"), output("b", "two")],
+    "chat": [
+        asks(entry_of_calls("a", arguments='{"n": 1}'), entry_of_calls("b")),
+        tool("a", "one"),
+        tool("b", "two"),
+    ],
+    "anthropic": [
+        assistant([use("a", given={"n": 1}), use("b")]),
+        user([result("a", "one"), result("b", "two")]),
+    ],
+    "pi": [
+        {
+            **assistant(
+                [
+                    {"type": "toolCall", "id": "a", "name": "bash", "arguments": {"n": 1}},
+                    {"type": "toolCall", "id": "b", "name": "bash", "arguments": {}},
+                ]
+            ),
+            "stopReason": "toolUse",
+        },
+        {"role": "toolResult", "toolCallId": "a", "toolName": "bash", "content": [text("one")]},
+        {"role": "toolResult", "toolCallId": "b", "toolName": "bash", "content": [text("two")]},
+    ],
+}
+
+
+@pytest.mark.parametrize("api", TARGETS)
+@pytest.mark.parametrize("shape", ASKED)
+def test_calls_and_outputs_of_any_shape_are_those_of_the_api(api: str, shape: str) -> None:
+    context = built(api, user(), *ASKED[shape])
+    sent = context.items[1:]
+    if api == shape:
+        assert all(a is b for a, b in zip(sent, ASKED[shape], strict=True))
+        return
+    wanted = ASKED[api]
+    if api != "anthropic":
+        # Text stays the text that it was; an object is written without blanks.
+        given = '{"n": 1}' if shape in ("responses", "chat") else '{"n":1}'
+        wanted = [with_arguments(item, given) for item in wanted]
+    assert sent == wanted
+    assert context.changes == ()
+
+
+def with_arguments(item: Item, given: str) -> Item:
+    """An item with other arguments in its first call."""
+    if item.get("type") == "function_call" and item["call_id"] == "a":
+        return {**item, "arguments": given}
+    if "tool_calls" in item:
+        return {**item, "tool_calls": [entry_of_calls("a", arguments=given), *item["tool_calls"][1:]]}
+    return item
+
+
+@pytest.mark.parametrize("shape", ["anthropic", "pi"])
+def test_an_error_is_flagged_where_the_api_can(shape: str) -> None:
+    failed: Item = user([result("a", "no", is_error=True), result("b", "two")])
+    asked = ASKED[shape][0]
+    outputs = [failed]
+    if shape == "pi":
+        outputs = [{**ASKED[shape][1], "content": [text("no")], "isError": True}, ASKED[shape][2]]
+    (*_, sent) = built("anthropic", user(), asked, *outputs).items
+    assert sent == failed
+    for api, key in (("chat", "content"), ("responses", "output")):
+        context = built(api, user(), asked, *outputs)
+        assert context.items[-2][key] == "no"
+        assert told(context) == [("rewritten", "error-flag")]
+        assert context.changes[0].call == "a"
+
+
+AFTER: Final = "what a message says after a call comes between the call and its output"
+
+
+@pytest.mark.parametrize(
+    "api",
+    [
+        pytest.param("responses", marks=pytest.mark.xfail(strict=True, raises=ContextError, reason=AFTER)),
+        pytest.param("chat", marks=pytest.mark.xfail(strict=True, raises=ContextError, reason=AFTER)),
+        "anthropic",
+    ],
+)
+@pytest.mark.parametrize("shape", ["anthropic", "pi"])
+def test_what_a_message_says_after_a_call_is_sent_too(api: str, shape: str) -> None:
+    asked, *outputs = ASKED[shape]
+    (first, second) = asked["content"]
+    for blocks in ([first, second, text("so")], [first, text("so"), second]):
+        context = built(api, user(), {**asked, "content": blocks}, *outputs)
+        assert ids_in(context) == [("a", "a"), ("b", "b")]
+        assert "so" in repr(context.items)
+
+
+def test_an_error_without_text_has_some_and_one_with_a_picture_is_no_error() -> None:
+    asked = ASKED["pi"][0]
+    blank = {**ASKED["pi"][1], "content": [], "isError": True}
+    seen = [text("no"), {"type": "image", "data": PNG, "mimeType": "image/png"}]
+    shown = {**ASKED["pi"][2], "content": seen, "isError": True}
+    context = built("anthropic", user(), asked, blank, shown)
+    assert context.items[-1] == user(
+        [result("a", "(no output)", is_error=True), result("b", [text("no"), picture()])]
+    )
+    assert told(context) == [("rewritten", "output-content")]
+
+
+def test_an_output_without_text_is_one_in_each_api() -> None:
+    asked = ASKED["pi"][0]
+    blank = [{**ASKED["pi"][place], "content": []} for place in (1, 2)]
+    assert [item["output"] for item in built("responses", user(), asked, *blank).items[-2:]] == ["", ""]
+    assert [item["content"] for item in built("chat", user(), asked, *blank).items[-2:]] == [
+        "(no output)"
+    ] * 2
+    blocks = built("anthropic", user(), asked, *blank).items[-1]["content"]
+    assert blocks == [{"type": "tool_result", "tool_use_id": each} for each in ("a", "b")]
+
+
+def test_pictures_that_tools_gave_go_to_chat_after_all_outputs_of_the_group() -> None:
+    for shape in ("anthropic", "pi", "responses"):
+        asked = ASKED[shape][:-2] if shape != "anthropic" else ASKED[shape][:1]
+        outputs: list[Item] = {
+            "anthropic": [user([result("a", [text("one"), picture()]), result("b", [picture()])])],
+            "pi": [
+                {**ASKED["pi"][1], "content": [text("one"), {"type": "image", "data": PNG}]},
+                {**ASKED["pi"][2], "content": [{"type": "image", "data": PNG}]},
+            ],
+            "responses": [
+                output(
+                    "a", [{"type": "input_text", "text": "one"}, {"type": "input_image", "image_url": DATA}]
+                ),
+                output("b", [{"type": "input_image", "image_url": DATA}]),
+            ],
+        }[shape]
+        context = built("chat", user(), *asked, *outputs, user("and?"))
+        seen = {"type": "image_url", "image_url": {"url": DATA}}
+        assert [item["role"] for item in context.items] == [
+            "user",
+            "assistant",
+            "tool",
+            "tool",
+            *["user"] * (1 if shape == "anthropic" else 2),
+            "user",
+        ]
+        assert [item["content"] for item in context.items[2:4]] == ["one", "(no output)"]
+        assert [part for item in context.items[4:-1] for part in item["content"]] == [seen, seen]
+        assert context.items[-1] == user("and?")
+        assert told(context) == [("moved", "part-type")] * 2
+
+
+def test_pictures_that_tools_gave_stay_in_the_output_for_the_others() -> None:
+    outputs = user([result("a", [text("one"), picture()]), result("b")])
+    (*_, first, _) = built("responses", user(), ASKED["anthropic"][0], outputs).items
+    assert first["output"] == [{"type": "input_text", "text": "one"}, _image(DATA, "auto")]
+    chosen = [output("a", [{"type": "input_image", "image_url": LINK}]), output("b", "two")]
+    (*_, last) = built("anthropic", user(), *ASKED["responses"][:2], *chosen).items
+    seen = {"type": "image", "source": {"type": "url", "url": LINK}}
+    assert last == user([result("a", [seen]), result("b", "two")])
+
+
+def test_a_tool_that_takes_free_text_takes_it_as_a_member() -> None:
+    done = {"type": "custom_tool_call_output", "call_id": "c1", "output": "done"}
+    for_chat = built("chat", user(), custom(), done)
+    assert for_chat.items[1:] == [
+        asks(entry_of_calls(name="patch", arguments='{"input":"*** Begin"}')),
+        tool(said="done"),
+    ]
+    assert told(for_chat) == [("rewritten", "arguments")]
+    for_anthropic = built("anthropic", user(), custom(), done)
+    assert for_anthropic.items[1]["content"] == [use(name="patch", given={"input": "*** Begin"})]
+    assert told(for_anthropic) == [("rewritten", "arguments")]
+
+
+def test_a_tool_of_chat_that_takes_free_text_is_one_in_the_responses_api() -> None:
+    free = {"id": "c1", "type": "custom", "custom": {"name": "patch", "input": "*** Begin"}}
+    context = built("responses", user(), asks(free), tool(said="done"))
+    assert context.items[1:] == [
+        custom(),
+        {"type": "custom_tool_call_output", "call_id": "c1", "output": "done"},
+    ]
+
+
+OWN_TOOLS: Final[list[tuple[Item, Item, Any]]] = [
+    (
+        {"type": "local_shell_call", "call_id": "c1", "action": {"type": "exec", "command": ["ls"]}},
+        {"type": "local_shell_call_output", "id": "c1", "output": "out"},
+        {"type": "exec", "command": ["ls"]},
+    ),
+    (
+        {"type": "shell_call", "call_id": "c1", "action": {"commands": ["ls"]}},
+        {
+            "type": "shell_call_output",
+            "call_id": "c1",
+            "output": [{"stdout": "out", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}],
+        },
+        {"commands": ["ls"]},
+    ),
+    (
+        {"type": "apply_patch_call", "call_id": "c1", "operation": {"type": "delete_file", "path": "a"}},
+        {"type": "apply_patch_call_output", "call_id": "c1", "status": "completed", "output": "out"},
+        {"type": "delete_file", "path": "a"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("asked", "answered", "given"), OWN_TOOLS)
+def test_tools_of_the_responses_api_are_tools_like_any_other_to_the_rest(
+    asked: Item, answered: Item, given: Any
+) -> None:
+    name = asked["type"].removesuffix("_call")
+    assert built("responses", user(), asked, answered).items[1:] == [asked, answered]
+    (_, said, shown) = built("chat", user(), asked, answered).items
+    (entry,) = said["tool_calls"]
+    assert entry["function"]["name"] == name
+    assert shown == tool(said="out")
+    (_, said, shown) = built("anthropic", user(), asked, answered).items
+    assert said == assistant([use(name=name, given=given)])
+    assert shown == user([result()])
+
+
+@pytest.mark.parametrize(("asked", "answered", "given"), OWN_TOOLS)
+def test_tools_of_the_responses_api_are_answered_by_their_own_type(
+    asked: Item, answered: Item, given: Any
+) -> None:
+    context = built("responses", user(), asked, output())
+    sent = context.items[2]
+    assert sent == ({**answered, "call_id": "c1"} if asked["type"] == "local_shell_call" else answered)
+    assert told(context) == [("rewritten", "output-kind")]
+
+
+def test_a_failed_patch_is_an_error_to_the_others() -> None:
+    asked, answered, _ = OWN_TOOLS[2]
+    (*_, shown) = built("anthropic", user(), asked, {**answered, "status": "failed"}).items
+    assert shown == user([result(is_error=True)])
+
+
+def test_what_a_computer_shows_is_a_picture_to_the_others() -> None:
+    asked = {"type": "computer_call", "call_id": "c1", "action": {"type": "screenshot"}}
+    answered = {
+        "type": "computer_call_output",
+        "call_id": "c1",
+        "output": {"type": "computer_screenshot", "image_url": DATA},
+    }
+    assert built("responses", user(), asked, answered).items[1:] == [asked, answered]
+    (_, said, shown) = built("anthropic", user(), asked, answered).items
+    assert said == assistant([use(name="computer", given={"type": "screenshot"})])
+    assert shown == user([result(said=[picture()])])
+    (_, _, blank, seen) = built("chat", user(), asked, answered).items
+    assert blank == tool(said="(no output)")
+    assert seen == user([{"type": "image_url", "image_url": {"url": DATA}}])
+
+
+def test_calls_that_a_provider_ran_itself_go_to_no_other_and_are_told() -> None:
+    hosted = {"type": "file_search_call", "id": "fs_1", "queries": ["q"], "status": "completed"}
+    for api in ("chat", "anthropic"):
+        context = built(api, user(), hosted, assistant("found"), user())
+        assert [item["content"] for item in context.items] == ["go", "found", "go"]
+        assert told(context) == [("left-out", "hosted"), ("left-out", "content")]
+
+
+def test_what_a_model_thought_goes_to_no_other_and_is_told() -> None:
+    pi = {**assistant([{"type": "thinking", "thinking": "plan"}, text("hi")]), "stopReason": "stop"}
+    for api in TARGETS:
+        context = build_context(entries_of([user(), pi, user()], TARGETS[api]), TARGETS[api])
+        assert context.items[1] in (assistant("hi"), assistant([text("hi")]))
+        assert context.changes
+        assert "plan" not in repr(context.items)
+
+
+# ------------------------------------------------------------------------ ids and names
+
+
+def ids_in(context: Context) -> list[tuple[str, str]]:
+    """The ids of calls and of outputs, in order, in pairs."""
+    calls: list[str] = []
+    outputs: list[str] = []
+    for item in context.items:
+        if item.get("type", "").endswith("_output"):
+            outputs.append(item["call_id"])
+        elif "call_id" in item:
+            calls.append(item["call_id"])
+        calls += [each["id"] for each in item.get("tool_calls", ())]
+        if item.get("role") == "tool":
+            outputs.append(item["tool_call_id"])
+        for block in item.get("content") or ():
+            if isinstance(block, dict) and block["type"] == "tool_use":
+                calls.append(block["id"])
+            elif isinstance(block, dict) and block["type"] == "tool_result":
+                outputs.append(block["tool_use_id"])
+    return list(zip(calls, outputs, strict=True))
+
+
+def turn(shape: str, call_id: str, said: str = "out") -> list[Item]:
+    """One call and its output."""
+    if shape == "responses":
+        return [call(call_id), output(call_id, said)]
+    if shape == "chat":
+        return [asks(entry_of_calls(call_id)), tool(call_id, said)]
+    if shape == "anthropic":
+        return [assistant([use(call_id)]), user([result(call_id, said)])]
+    return [
+        {**assistant([{"type": "toolCall", "id": call_id, "name": "bash", "arguments": {}}]), "timestamp": 1},
+        {"role": "toolResult", "toolCallId": call_id, "toolName": "bash", "content": [text(said)]},
+    ]
+
+
+BAD_IDS: Final = {
+    "responses": ["x" * 65, "y" * 200],
+    "chat": ["x" * 41, "y" * 200],
+    "anthropic": ["x" * 65, "a|b", "a:b", "é", "call_1|fc_1"],
+}
+PATTERNS: Final = {
+    "responses": re.compile(r"[\s\S]{1,64}"),
+    "chat": re.compile(r"[\s\S]{1,40}"),
+    "anthropic": re.compile(r"[A-Za-z0-9_-]{1,64}"),
+}
+
+
+@pytest.mark.parametrize("api", TARGETS)
+@pytest.mark.parametrize("shape", ASKED)
+def test_an_id_that_does_not_fit_is_another_one_in_call_and_output(api: str, shape: str) -> None:
+    items = [user(), *(item for bad in BAD_IDS[api] for item in turn(shape, bad))]
+    context = built(api, *items)
+    pairs = ids_in(context)
+    assert len({new for new, _ in pairs}) == len(pairs) == len(BAD_IDS[api])
+    for (asked, answered), old in zip(pairs, BAD_IDS[api], strict=True):
+        assert asked == answered != old
+        assert PATTERNS[api].fullmatch(asked)
+    renamed = [change for change in context.changes if change.rule == "call-id"]
+    assert [change.call for change in renamed] == BAD_IDS[api]
+    assert all(repr(new) in change.message for change, (new, _) in zip(renamed, pairs, strict=True))
+    assert ids_in(built(api, *items)) == pairs
+
+
+@pytest.mark.parametrize("api", TARGETS)
+@pytest.mark.parametrize("shape", ASKED)
+def test_an_id_that_was_made_up_is_not_one_that_is_there(api: str, shape: str) -> None:
+    bad = BAD_IDS[api][0]
+    ((made_up, _),) = ids_in(built(api, user(), *turn(shape, bad)))
+    before = built(api, user(), *turn(shape, made_up, "one"), user(), *turn(shape, bad, "two"))
+    if api == "chat":  # there an id may come again in another message
+        assert ids_in(before) == [(made_up, made_up)] * 2
+        both = built(
+            api, user(), asks(entry_of_calls(made_up), entry_of_calls(bad)), tool(made_up), tool(bad)
+        )
+        assert len(set(ids_in(both))) == 2
+        return
+    first, second = ids_in(before)
+    assert first == (made_up, made_up)
+    assert second[0] == second[1] not in (made_up, bad)
+    after = ids_in(built(api, user(), *turn(shape, bad, "one"), user(), *turn(shape, made_up, "two")))
+    assert after[0] == (made_up, made_up)
+    assert after[1][0] == after[1][1] != made_up
+
+
+@pytest.mark.parametrize("api", TARGETS)
+@pytest.mark.parametrize("shape", ASKED)
+def test_what_is_appended_changes_no_id_before_it(api: str, shape: str) -> None:
+    ids = [*BAD_IDS[api], BAD_IDS[api][0], "c1", "c1"]
+    items = [user()]
+    last: list[tuple[str, str]] = []
+    for call_id in ids:
+        items += turn(shape, call_id)
+        pairs = ids_in(built(api, *items))
+        assert pairs[: len(last)] == last
+        last = pairs
+    assert len(last) == len(ids)
+
+
+@pytest.mark.parametrize("shape", ASKED)
+@pytest.mark.parametrize("api", ["responses", "anthropic"])
+def test_an_id_that_comes_again_is_another_one_where_it_must_be(api: str, shape: str) -> None:
+    items = [user(), *turn(shape, "c1", "one"), user("again"), *turn(shape, "c1", "two")]
+    context = built(api, *items)
+    first, second = ids_in(context)
+    assert first == ("c1", "c1")
+    assert second[0] == second[1] != "c1"
+    assert told(context) == [("rewritten", "call-id")]
+    if shape == api:
+        assert all(a is b for a, b in zip(context.items[:4], items[:4], strict=True))
+
+
+@pytest.mark.parametrize("shape", ASKED)
+def test_an_id_that_comes_again_is_the_same_where_it_may_be(shape: str) -> None:
+    items = [user(), *turn(shape, "c1", "one"), user("again"), *turn(shape, "c1", "two")]
+    context = built("chat", *items)
+    assert ids_in(context) == [("c1", "c1")] * 2
+    assert context.changes == ()
+    if shape == "chat":
+        assert all(a is b for a, b in zip(context.items, items, strict=True))
+
+
+@pytest.mark.parametrize("api", TARGETS)
+def test_calls_without_an_id_have_different_ones(api: str) -> None:
+    for shape in ("responses", "chat"):
+        items = [user(), *turn(shape, "", "one"), user("again"), *turn(shape, "", "two")]
+        pairs = ids_in(built(api, *items))
+        assert all(asked == answered != "" for asked, answered in pairs)
+        assert len(set(pairs)) == 2
+
+
+@pytest.mark.parametrize(("api", "longest"), [("responses", 64), ("chat", 64), ("anthropic", 128)])
+def test_a_name_that_does_not_fit_is_one_that_does(api: str, longest: int) -> None:
+    def sent(name: str) -> str:
+        context = built(api, user(), call(name=name), output())
+        item = context.items[1]
+        if api == "anthropic":
+            return str(item["content"][0]["name"])
+        return str(item["name"] if api == "responses" else item["tool_calls"][0]["function"]["name"])
+
+    assert sent("mcp:server.tool") == "mcp_server_tool"
+    assert sent("a" * longest) == "a" * longest
+    long = [sent("a" * longest + end) for end in "xy"]
+    assert len({*long, "a" * longest}) == 3
+    assert all(re.fullmatch(rf"[A-Za-z0-9_-]{{1,{longest}}}", name) for name in long)
+    assert long == [sent("a" * longest + end) for end in "xy"]
+    assert re.fullmatch(r"[A-Za-z0-9_-]+", sent(""))
+
+
+# ----------------------------------------------------------------------- single mendings
+
+
+def test_reasoning_that_cannot_be_sent_takes_the_item_ids_of_what_it_led_to() -> None:
+    items = [
+        user(),
+        reasoning(encrypted_content=None),
+        assistant("so", id="msg_1"),
+        call(id="fc_1"),
+        output(),
+        assistant("done", id="msg_2"),
+    ]
+    context = built("responses", *items, own=True)
+    assert context.items == [user(), assistant("so"), call(), output(), assistant("done", id="msg_2")]
+    assert told(context) == [
+        ("left-out", "reasoning-content"),
+        ("rewritten", "item-id-alone"),
+        ("rewritten", "item-id-alone"),
+    ]
+
+
+def test_reasoning_that_stands_twice_is_sent_once() -> None:
+    items = [user(), reasoning(), assistant("a"), user(), reasoning(), assistant("b")]
+    context = built("responses", *items, own=True)
+    assert [item.get("type") for item in context.items].count("reasoning") == 1
+    assert told(context) == [("left-out", "item-id-twice")]
+
+
+def test_a_checkpoint_goes_by_its_type_of_today() -> None:
+    items = [user(), {"type": "compaction_summary", "encrypted_content": "seal"}, user("more")]
+    context = built("responses", *items, own=True)
+    assert context.items[1] == {"type": "compaction", "encrypted_content": "seal"}
+    assert told(context) == [("rewritten", "foreign-shape")]
+
+
+def test_a_system_message_goes_to_anthropic_as_the_users_and_that_is_told() -> None:
+    for speaker in ("system", "developer"):
+        context = built("anthropic", user(), {"role": speaker, "content": "rule"}, user("go on"))
+        assert context.items == [user(), user("rule"), user("go on")]
+        assert told(context) == [("rewritten", "role")]
+
+
+def test_a_conversation_that_the_assistant_begins_has_an_opening() -> None:
+    context = built("anthropic", assistant("hello"), user())
+    assert [row.why for row in context.rows] == ["opening", "kept", "kept"]
+    assert context.items[0]["role"] == "user"
+    assert context.rows[0].entry is None
+    assert told(context) == [("added", "first-user")]
+
+
+def test_what_ends_in_thinking_or_white_space_is_cut_as_often_as_it_takes() -> None:
+    said = assistant([text("so \n"), thinking(), {"type": "redacted_thinking", "data": "seal"}])
+    context = built("anthropic", user(), said, own=True)
+    assert context.items == [user(), assistant([text("so")])]
+    assert told(context) == [
+        ("left-out", "thinking-last"),
+        ("left-out", "thinking-last"),
+        ("rewritten", "trailing-space"),
+    ]
+    alone = built("anthropic", user(), assistant([thinking()]), own=True)
+    assert alone.items == [user()]
+
+
+def test_blank_text_is_no_message_where_it_is_rendered() -> None:
+    for api in ("responses", "anthropic"):
+        pi = {**assistant([text(" \n")]), "stopReason": "stop", "timestamp": 1}
+        context = built(api, user(), pi, user("go on"))
+        assert [item["role"] for item in context.items] == ["user", "user"]
+        assert told(context) == [("left-out", "content")]
+
+
+def test_half_a_character_is_mended_in_keys_and_values_of_any_shape() -> None:
+    for api in TARGETS:
+        for shape in ASKED:
+            items = turn(shape, "c1", HALF)
+            sent = built(api, user(), *items).items
+            assert "half \ufffd here" in repr(sent)
+            assert "ud83d" not in ascii(sent)
