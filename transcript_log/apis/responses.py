@@ -16,7 +16,7 @@ from .._pairing import Order
 from .._pieces import Piece
 from ..entries import Item
 from ..findings import Finding
-from ..items.shapes import is_from_model
+from ..items.shapes import is_from_model, shape_of
 from ._base import (
     IdRule,
     Notes,
@@ -105,6 +105,12 @@ _RULES: Final[Mapping[str, Rule]] = dict(
         _rule("content", "A message has content.", "https://github.com/github/copilot-cli/issues/4269"),
         _rule("part-type", "The parts of a message are of the types that its role may have."),
         _rule("foreign-shape", "An item is of a type that this API has."),
+        _rule(
+            "foreign-key",
+            "An item bears no keys but its own.",
+            "https://github.com/openai/openai-python/pull/3146",
+            "2026-04-29",
+        ),
         _rule("output-content", "An output is text, or a list of text, images and files."),
         _rule(
             "surrogate",
@@ -166,6 +172,14 @@ _PARTS: Final[Mapping[Any, frozenset[str]]] = {
 }
 _OUTPUT_PARTS: Final = frozenset({"input_text", "input_image", "input_file"})
 _MESSAGE_KEYS: Final = frozenset({"type", "role", "content", "id", "status", "phase"})
+_CONTENT_KEYS: Final = frozenset({"tool_calls", "function_call", "refusal", "audio", "tool_call_id"})
+"""Where messages of Chat have more to say."""
+
+_ADDED_KEYS: Final = frozenset(
+    {"parsed", "parsed_arguments", "metadata", "internal_chat_message_metadata_passthrough"}
+)
+"""What libraries and servers put on items, and the API refuses to take back."""
+
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -237,6 +251,9 @@ class OpenAIResponses:
                     yield _RULES["reasoning-alone"].at(place, "nothing of the model follows the reasoning")
             elif type(kind) is not str or kind not in _TYPES:
                 yield _RULES["foreign-shape"].at(place, f"there is no item type {kind!r}")
+            if kind != "message" and not _ADDED_KEYS.isdisjoint(item):
+                extra = ", ".join(sorted(_ADDED_KEYS & item.keys()))
+                yield _RULES["foreign-key"].at(place, f"the {kind} bears {extra}")
             item_id = item.get("id")
             if item_id is not None and kind != "local_shell_call_output":
                 if not _is_item_id(item_id, kind):
@@ -296,7 +313,7 @@ def _check_message(place: int, item: Item) -> Iterator[Finding]:
         return
     if not item.keys() <= _MESSAGE_KEYS:
         extra = ", ".join(sorted(item.keys() - _MESSAGE_KEYS))
-        yield _RULES["foreign-shape"].at(place, f"a message has no {extra}")
+        yield _RULES["foreign-key"].at(place, f"a message has no {extra}")
     content = item.get("content")
     if type(content) is list:
         if not content:
@@ -365,7 +382,7 @@ def _is_own(item: Item) -> bool:
     if kind != "message":
         return kind in _TYPES or kind == "compaction_summary"
     allowed = _PARTS.get(item.get("role"))
-    if allowed is None or not item.keys() <= _MESSAGE_KEYS:
+    if allowed is None or not _CONTENT_KEYS.isdisjoint(item):
         return False
     content = item.get("content")
     if type(content) is not list:
@@ -378,10 +395,18 @@ def _mended(piece: Piece, notes: Notes) -> Piece | None:
     item = piece.item
     kind = item.get("type", "message")
     new: dict[str, Any] = {}
+    if kind == "reasoning":
+        return _mended_reasoning(piece, notes)
+    extra = item.keys() - _MESSAGE_KEYS if kind == "message" else item.keys() & _ADDED_KEYS
+    if extra:
+        item = {key: value for key, value in item.items() if key not in extra}
+        if shape_of(piece.item) in ("responses", "plain"):
+            told = ", ".join(sorted(extra))
+            notes.add("rewritten", "foreign-key", f"the {kind} goes without {told}", piece)
     if kind == "message":
         content = item.get("content")
         if not content:
-            notes.add("left-out", "content", "the message is empty", piece, item=item)
+            notes.add("left-out", "content", "the message is empty", piece, item=piece.item)
             return None
     elif kind == "function_call":
         call = items.tool_calls(item)[0]
@@ -400,8 +425,6 @@ def _mended(piece: Piece, notes: Notes) -> Piece | None:
             notes.add(
                 "rewritten", "output-content", "the output goes as text", piece, call=item.get("call_id")
             )
-    elif kind == "reasoning":
-        return _mended_reasoning(piece, notes)
     elif kind == "compaction_summary":
         new["type"] = "compaction"
         notes.add("rewritten", "foreign-shape", "the checkpoint goes by its type of today", piece)
@@ -418,7 +441,9 @@ def _mended(piece: Piece, notes: Notes) -> Piece | None:
     if has_surrogate(item):
         item = with_clean_text(item)
         notes.add("rewritten", "surrogate", "half characters go as U+FFFD", piece)
-    return piece if item is piece.item else piece.now(item, "mended")
+    if item is piece.item:
+        return piece
+    return piece.now(item, "rendered" if shape_of(piece.item) not in ("responses", "plain") else "mended")
 
 
 def _mended_reasoning(piece: Piece, notes: Notes) -> Piece | None:
@@ -436,7 +461,8 @@ def _mended_reasoning(piece: Piece, notes: Notes) -> Piece | None:
     elif item_id is not None and not _is_item_id(item_id, "reasoning"):
         rule, why = "item-id", f"the item id {item_id!r} is none of reasoning"
     else:
-        kept = {key: v for key, v in item.items() if key != "status" and (key != "content" or not v)}
+        gone = _ADDED_KEYS | {"status"}
+        kept = {key: v for key, v in item.items() if key not in gone and (key != "content" or not v)}
         if type(item.get("summary")) is not list:
             kept["summary"] = []
         if len(kept) == len(item) and kept.get("summary") is item.get("summary"):
