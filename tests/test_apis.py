@@ -1192,7 +1192,7 @@ def test_blank_text_is_no_message_where_it_is_rendered() -> None:
         pi = {**assistant([text(" \n")]), "stopReason": "stop", "timestamp": 1}
         context = built(api, user(), pi, user("go on"))
         assert [item["role"] for item in context.items] == ["user", "user"]
-        assert told(context) == [("left-out", "content")]
+        assert told(context)[-1] == ("left-out", "content")
 
 
 def test_half_a_character_is_mended_in_keys_and_values_of_any_shape() -> None:
