@@ -484,7 +484,7 @@ def test_check_ends_with_1_if_anything_is_wrong(damaged: Path) -> None:
     found = json_lines(run("check", "--json", damaged))
     assert [finding["rule"] for finding in found] == ["damaged-line", "torn-tail"]
     assert found[0].keys() == {
-        "rule", "severity", "message", "advice", "path", "line", "offset", "entry", "call"
+        "rule", "severity", "message", "advice", "path", "line", "offset", "entry", "call", "item"
     }  # fmt: skip
     assert run("check", "--json", damaged).stderr == ""
 

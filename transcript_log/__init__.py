@@ -1,7 +1,8 @@
 """An append-only session log for coding agents, and the projections of it.
 
-Start with :class:`JsonlStore` and :func:`new_message`. The modules hold more: ``boundary``,
-``history``, ``check``, ``counts``, ``items``, ``importers``, ``memory`` and ``testing``.
+Start with :class:`JsonlStore`, :func:`new_message` and :func:`build_context`. The modules hold
+more: ``apis``, ``boundary``, ``check``, ``compaction``, ``context``, ``counts``, ``families``,
+``history``, ``importers``, ``items``, ``memory``, ``projection``, ``reconcile`` and ``testing``.
 """
 
 from importlib import import_module
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from .codec import outcome_payload, read_outcome
+    from .context import Context, build_context, context_at
     from .entries import (
         FORMAT_VERSION,
         Compaction,
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     )
     from .errors import (
         ConflictError,
+        ContextError,
         CorruptLogError,
         EntryError,
         HeaderError,
@@ -43,17 +46,21 @@ if TYPE_CHECKING:
         TranscriptError,
         VersionError,
     )
-    from .findings import Finding
+    from .families import Target
+    from .findings import Change, Finding
     from .jsonl import JsonlStore, session_path
     from .store import Scan, Store
 
 __all__ = [
     "FORMAT_VERSION",
+    "Change",
     "Compaction",
     "CompactionEntry",
     "ConflictError",
+    "Context",
     "ContextAttachment",
     "ContextEntry",
+    "ContextError",
     "CorruptLogError",
     "Detail",
     "Entry",
@@ -73,9 +80,12 @@ __all__ = [
     "Scan",
     "StorageError",
     "Store",
+    "Target",
     "ToolOutcome",
     "TranscriptError",
     "VersionError",
+    "build_context",
+    "context_at",
     "new_compaction",
     "new_context",
     "new_header",
@@ -89,11 +99,14 @@ __all__ = [
 
 _WHERE: Final = {
     "FORMAT_VERSION": "entries",
+    "Change": "findings",
     "Compaction": "entries",
     "CompactionEntry": "entries",
     "ConflictError": "errors",
+    "Context": "context",
     "ContextAttachment": "entries",
     "ContextEntry": "entries",
+    "ContextError": "errors",
     "CorruptLogError": "errors",
     "Detail": "entries",
     "Entry": "entries",
@@ -113,9 +126,12 @@ _WHERE: Final = {
     "Scan": "store",
     "StorageError": "errors",
     "Store": "store",
+    "Target": "families",
     "ToolOutcome": "entries",
     "TranscriptError": "errors",
     "VersionError": "errors",
+    "build_context": "context",
+    "context_at": "context",
     "new_compaction": "entries",
     "new_context": "entries",
     "new_header": "entries",

@@ -33,6 +33,8 @@ class BoundarySearch:
 
 def active_from(entries: Sequence[Entry]) -> int:
     """The position of the first entry that counts; 0 if no compaction ends the search."""
+    if CompactionEntry not in map(type, entries):
+        return 0
     search = BoundarySearch()
     for position in range(len(entries) - 1, -1, -1):
         if search.is_over(entries[position]):

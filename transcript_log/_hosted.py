@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from . import items
 from ._pieces import Piece
 from .findings import Change, ChangeKind
-from .items.shapes import finish_word, hosted_blocks, joined_assistant, without_blocks
+from .items.shapes import blocks_of, finish_word, hosted_blocks, without_blocks
 
 __all__ = ["is_paused", "rejoin_hosted"]
 
@@ -85,7 +85,7 @@ def rejoin_hosted(pieces: Sequence[Piece]) -> tuple[list[Piece], list[Change]]:
             work[end] = result.now(result.item, "moved")
         else:
             work[end] = Piece(
-                joined_assistant(last.item, result.item),
+                {**last.item, "content": [*blocks_of(last.item), *blocks_of(result.item)]},
                 (*last.sources, *result.sources),
                 "merged",
                 last.family if last.family == result.family else None,

@@ -9,6 +9,7 @@ Everything is linear in the number of items.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
@@ -16,7 +17,7 @@ from typing import Final, Literal, TypeAlias
 from . import items
 from ._hosted import rejoin_hosted
 from ._json import is_json
-from ._pieces import Piece
+from ._pieces import Joint, Piece
 from .codec import read_outcome, read_started
 from .entries import Item, Json
 from .findings import Change, ChangeKind
@@ -24,13 +25,14 @@ from .items import ToolCallPart, ToolOutputPart
 from .items.shapes import (
     Shape,
     finish_word,
+    holds_outputs_alone,
     is_from_model,
     is_message,
-    joined_user,
     output_item,
     rest_of,
     shape_of,
     single_output,
+    user_blocks,
     without_calls,
 )
 
@@ -111,6 +113,7 @@ class _Call:
     piece: Piece
     part: ToolCallPart
     output: _Output | None = None
+    number: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -236,10 +239,12 @@ class _Placing:
         self._details = details
         self._journalled = journalled
         self._open: dict[int, _Call] = {}
+        self._lonely: deque[_Call] = deque()  # those of them that nobody answered
         self._open_shape: Shape = "plain"
         self._answered = False
         self._last = 0
         self._placed: set[int] = set()
+        self._count = 0
 
     def add(self, facts: _Facts) -> None:
         """Place one piece, after what has to stand before it."""
@@ -251,13 +256,22 @@ class _Placing:
             if not self._open:
                 self._answered = False
             self.out.append(facts.piece)
-            self._open.update((id(call), call) for call in facts.calls)
+            self._await(facts.calls)
             self._open_shape = facts.shape
             self._last = len(self.out)
         else:
             if self._open and not self._may_stand(facts):
                 self.flush()
             self.out.append(facts.piece)
+
+    def _await(self, calls: Sequence[_Call]) -> None:
+        """Calls that are to be answered from here on."""
+        for call in calls:
+            self._count += 1
+            call.number = self._count
+            self._open[id(call)] = call
+            if call.output is None:
+                self._lonely.append(call)
 
     def _may_stand(self, facts: _Facts) -> bool:
         """Whether a piece that is no output may stand while calls are open."""
@@ -300,18 +314,17 @@ class _Placing:
                 again = items.tool_calls(rest)
                 for call, part in zip(facts.calls, again, strict=True):
                     call.part = part
-                self._open.update((id(call), call) for call in facts.calls)
+                self._await(facts.calls)
                 self._answered = False
                 self._last = len(self.out)
 
     def _stand_in_before(self, output: _Output) -> None:
         """Stand in for the calls before that of ``output`` that nobody answered at all."""
-        for call in list(self._open.values()):
-            if call is output.call:
-                return
-            if call.output is None:
-                self._stand_in(call)
-                del self._open[id(call)]
+        assert output.call is not None
+        while self._lonely and self._lonely[0].number < output.call.number:
+            call = self._lonely.popleft()
+            del self._open[id(call)]
+            self._stand_in(call)
 
     def _tell_first(self, facts: _Facts) -> None:
         self.changes.append(
@@ -349,6 +362,7 @@ class _Placing:
                 )
         self.out += after
         self._open.clear()
+        self._lonely.clear()
         self._answered = False
 
     def _stand_in(self, call: _Call) -> None:
@@ -481,15 +495,31 @@ def _regroup(pieces: Sequence[Piece]) -> list[Piece]:
     Some gateways want the roles to take turns. What stood as it is stays as it is.
     """
     out: list[Piece] = []
+    joint: Joint | None = None  # what the last piece of ``out`` is a part of
     for piece in pieces:
         last = out[-1] if out else None
-        if last is not None and last.why in ("split", "stand-in", "merged") and piece.why != "summary":
-            joined = joined_user(last.item, piece.item)
-            if joined is not None:
-                sources = (*last.sources, *(source for source in piece.sources if source not in last.sources))
-                out[-1] = Piece(joined, sources, "merged", piece.family)
+        is_made = last is not None and last.why in ("split", "stand-in")
+        if last is not None and (is_made or joint is not None) and piece.why != "summary":
+            if joint is None and not holds_outputs_alone(last.item):
+                blocks = None
+            else:
+                blocks = user_blocks(piece.item)
+            if blocks is not None:
+                if joint is None:
+                    joint = Joint(last, last.item["content"])
+                joint.add(piece, blocks)
+                out[-1] = piece
+                if holds_outputs_alone(piece.item):
+                    continue
+                out[-1] = joint.piece("content", piece.item)
+                joint = None
                 continue
+        if joint is not None:
+            out[-1] = joint.piece("content", out[-1].item)
+            joint = None
         out.append(piece)
+    if joint is not None:
+        out[-1] = joint.piece("content", out[-1].item)
     return out
 
 

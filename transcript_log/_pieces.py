@@ -6,12 +6,13 @@ gives a new piece where it changes something and the very same one where it does
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Final, Literal
 
 from .entries import Item
 
-__all__ = ["Piece", "Why"]
+__all__ = ["Joint", "Piece", "Why"]
 
 Why = Literal[
     "kept",
@@ -93,3 +94,29 @@ class Piece:
         piece = self.now(self.item, self.why)
         piece.orphaned = True
         return piece
+
+
+class Joint:
+    """Several pieces on their way to be one.
+
+    It holds the parts of all in one list of its own, so that a long run is put together in
+    linear time.
+    """
+
+    __slots__ = ("_first", "_parts", "_sources")
+
+    def __init__(self, first: Piece, parts: Iterable[Any]) -> None:
+        self._first: Final = first
+        self._parts: Final = list(parts)
+        self._sources: Final = dict.fromkeys(first.sources)
+
+    def add(self, piece: Piece, parts: Iterable[Any]) -> None:
+        """Another piece, and the parts of it."""
+        self._parts.extend(parts)
+        self._sources.update(dict.fromkeys(piece.sources))
+
+    def piece(self, key: str, beside: Item) -> Piece:
+        """All of it as one piece: ``beside`` with the parts under ``key``."""
+        first = self._first
+        item = {**beside, key: self._parts}
+        return Piece(item, tuple(self._sources), "merged", first.family, begins=first.begins)

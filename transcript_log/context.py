@@ -184,6 +184,8 @@ def build_context(
     if strict and more:
         raise StrictContextError(more[0])
     changes += more
+    if api is not None and target is not None and more and not attachments and _is_ready(pieces, api, target):
+        return _context(pieces, changes, live, target, head)
     if attachments:
         pieces, more = _attached(pieces, live)
         changes += more

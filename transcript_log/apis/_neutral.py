@@ -130,33 +130,59 @@ class Neutral:
 def read(item: Mapping[str, Any]) -> Neutral:
     """What an item of any shape says."""
     kind = items.type_of(item)
-    if kind is not None and kind != "message" and items.role(item) is None:
-        return Neutral("assistant", list(_flat(item)))
     speaker = items.role(item)
-    outputs = items.tool_outputs(item) if speaker in ("tool", "function", "toolResult") else ()
-    if outputs:
-        return Neutral("user", [_output(part) for part in outputs])
-    blocks: list[Block] = []
-    calls = {part.place: part for part in items.tool_calls(item)}
-    listed = type(item.get("tool_calls")) is list
-    results = {part.place: part for part in items.tool_outputs(item)}
+    if kind is not None and kind != "message" and speaker is None:
+        return Neutral("assistant", _plain(item, kind) or list(_flat(item)))
+    if speaker in ("tool", "function", "toolResult"):
+        return Neutral("user", [_output(part) for part in items.tool_outputs(item)])
     content = item.get("content")
-    for place, block in enumerate(content if type(content) is list else [content]):
-        if not listed and place in calls:
-            blocks.append(_call(calls[place]))
-        elif place in results:
-            blocks.append(_output(results[place]))
-        elif block is not None:
-            blocks.append(_block(block))
+    listed = item.get("tool_calls")
+    blocks: list[Block]
+    if type(content) is not list:
+        # What was thought stands beside the text there.
+        blocks = [] if content is None else [_block(content)]
+        blocks += [Thought(part.text) for part in items.reasoning(item)]
+    else:
+        blocks = _blocks(item, content)
     refusal = item.get("refusal")
     if type(refusal) is str and refusal:
         blocks.append(Text(refusal))
-    if listed:
-        blocks += [_call(part) for part in calls.values()]
-    blocks += [Thought(part.text) for part in items.reasoning(item) if type(content) is not list]
+    if type(listed) is list:
+        blocks += [_call(part) for part in items.tool_calls({"role": "assistant", "tool_calls": listed})]
     if any(isinstance(block, Call) for block in blocks):
         return Neutral("assistant", blocks)  # whoever it says it is from
     return Neutral(_SPEAKERS.get(speaker, "user"), blocks)
+
+
+def _plain(item: Mapping[str, Any], kind: str) -> list[Block] | None:
+    """The commonest flat items, which hold nothing that has to be looked for."""
+    call_id = item.get("call_id")
+    if type(call_id) is not str:
+        return None
+    if kind == "function_call":
+        name, arguments = item.get("name"), item.get("arguments")
+        if type(name) is str and name and type(arguments) is str:
+            return [Call(call_id, name, arguments)]
+    elif kind == "function_call_output":
+        output = item.get("output")
+        if type(output) is str:
+            return [Output(call_id, blocks=[Text(output)])]
+    return None
+
+
+def _blocks(item: Mapping[str, Any], content: list[Any]) -> list[Block]:
+    kinds = {block.get("type") for block in content if type(block) is dict}
+    places: dict[int, Block] = {}
+    if "tool_use" in kinds or "toolCall" in kinds:
+        alone = item if "tool_calls" not in item else {"role": "assistant", "content": content}
+        places = {part.place: _call(part) for part in items.tool_calls(alone)}
+    if "tool_result" in kinds:
+        places |= {part.place: _output(part) for part in items.tool_outputs(item)}
+    return [
+        places[place] if place in places else _block(block)
+        for place, block in enumerate(content)
+        if block is not None
+    ]
 
 
 def _flat(item: Mapping[str, Any]) -> Iterator[Block]:

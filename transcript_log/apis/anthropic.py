@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from .. import items
 from .._pairing import Order
-from .._pieces import Piece
+from .._pieces import Joint, Piece
 from ..entries import Item
 from ..findings import Finding
-from ..items.shapes import joined_assistant, shape_of
+from ..items.shapes import blocks_of, holds_outputs_alone, shape_of
 from ._base import IdRule, Notes, Rule, fresh_ids, has_surrogate, safe_name, with_clean_text
 from ._neutral import Call, File, Hosted, Image, Output, Text, Thought, Unknown, arguments_object, read
 from .chat import NO_OUTPUT
@@ -218,7 +218,8 @@ class AnthropicMessages:
             if speaker not in ("user", "assistant"):
                 yield _RULES["role"].at(place, f"the role is {speaker!r}")
                 continue
-            yield from turns.begin(place, speaker)
+            if turns.turn_of(place, speaker):
+                yield from turns.begin(place, speaker)
             if message.keys() != _MESSAGE_KEYS:
                 extra = ", ".join(sorted(message.keys() - _MESSAGE_KEYS))
                 if extra:
@@ -233,7 +234,8 @@ class AnthropicMessages:
                     if type(block) is not dict or type(block.get("type")) is not str:
                         yield _RULES["part-type"].at(place, "a block has no type")
                         continue
-                    yield from turns.block(place, block, block["type"])
+                    if not turns.takes(block, block["type"]):
+                        yield from turns.block(place, block, block["type"])
             else:
                 yield _RULES["content"].at(place, "the message is empty")
             if has_surrogate(message):
@@ -246,6 +248,7 @@ class AnthropicMessages:
     def render(self, pieces: Sequence[Piece], notes: Notes, *, paused: bool = False) -> list[Piece]:
         """See :meth:`Api.render`."""
         out: list[Piece] = []
+        joint: Joint | None = None  # what the last piece of ``out`` is a part of
         for piece in pieces:
             if _is_own(piece.item):
                 mended = _mended(piece, notes)
@@ -253,12 +256,18 @@ class AnthropicMessages:
             else:
                 made = _rendered(piece, notes)
             for new in made:
-                if out and out[-1].why in ("rendered", "merged") and new.why == "rendered":
-                    joined = _joined(out[-1], new)
-                    if joined is not None:
-                        out[-1] = joined
-                        continue
+                last = out[-1] if out and new.why == "rendered" == out[-1].why else None
+                if last is not None and _may_join(last.item, new.item):
+                    joint = joint or Joint(last, blocks_of(last.item))
+                    joint.add(new, blocks_of(new.item))
+                    out[-1] = new
+                    continue
+                if joint is not None:
+                    out[-1] = joint.piece("content", out[-1].item)
+                    joint = None
                 out.append(new)
+        if joint is not None:
+            out[-1] = joint.piece("content", out[-1].item)
         out = _with_call_ids(out, notes)
         if not paused:
             _end(out, notes)
@@ -280,23 +289,69 @@ class _Turns:
         self._hosted: dict[str, bool] = {}
         self._others = False
 
+    def turn_of(self, place: int, speaker: str) -> bool:
+        """A message begins; whether a turn begins with it. Neighbours of one role are one turn."""
+        if speaker == self._speaker:
+            self._place = place
+            return False
+        return True
+
     def begin(self, place: int, speaker: str) -> Iterator[Finding]:
-        """A message begins; neighbours of one role are one turn."""
-        if speaker != self._speaker:
-            if not self._speaker and speaker != "user":
-                yield _RULES["first-user"].at(place, "the first message is the assistant's")
-            if speaker == "assistant":
-                yield from self._missing()
-                self._asked = {}
-            else:
-                yield from self._unpaired(paused=False)
-            self._others = False
-            self._speaker = speaker
+        """A turn begins, and the one before it is over."""
+        if not self._speaker and speaker != "user":
+            yield _RULES["first-user"].at(place, "the first message is the assistant's")
+        if speaker == "assistant":
+            yield from self._missing()
+            self._asked = {}
+        else:
+            yield from self._unpaired(paused=False)
+        self._others = False
+        self._speaker = speaker
         self._place = place
 
     def other(self) -> None:
         """Something that is no output was said."""
         self._others = True
+
+    def takes(self, block: Mapping[str, Any], kind: str) -> bool:
+        """Take one block in, if it is of a common kind and plainly right; nothing is done if not.
+
+        This says nothing that :meth:`block` does not say too. It only says it sooner.
+        """
+        if kind == "text":
+            said = block.get("text")
+            if type(said) is not str or not said or said.isspace() or not block.keys() <= _KEYS["text"]:
+                return False
+            self._others = True
+            return True
+        if kind == "tool_use":
+            call_id, name = block.get("id"), block.get("name")
+            if (
+                self._speaker == "user"
+                or type(call_id) is not str
+                or call_id in self._all
+                or not _IDS.fits(call_id)
+                or type(name) is not str
+                or _NAME.fullmatch(name) is None
+                or type(block.get("input")) is not dict
+                or not block.keys() <= _KEYS["tool_use"]
+            ):
+                return False
+            self._all.add(call_id)
+            self._asked[call_id] = False
+            return True
+        if kind == "tool_result" and self._speaker == "user" and not self._others:
+            call_id = block.get("tool_use_id")
+            if (
+                type(call_id) is not str
+                or self._asked.get(call_id) is not False
+                or not block.keys() <= _KEYS["tool_result"]
+                or not _is_plain_result(block)
+            ):
+                return False
+            self._asked[call_id] = True
+            return True
+        return False
 
     def block(self, place: int, block: Mapping[str, Any], kind: str) -> Iterator[Finding]:
         """One block of the message."""
@@ -381,6 +436,22 @@ class _Turns:
         """There are no more messages."""
         yield from self._missing()
         yield from self._unpaired(paused=paused and self._speaker == "assistant")
+
+
+def _is_plain_result(block: Mapping[str, Any]) -> bool:
+    """Whether an output is text that is not blank, and nothing else."""
+    content = block.get("content")
+    if type(content) is str:
+        return bool(content) and not content.isspace()
+    if type(content) is not list or not content:
+        return False
+    for inner in content:
+        if type(inner) is not dict or inner.get("type") != "text" or "thinkingSignature" in inner:
+            return False
+        said = inner.get("text")
+        if type(said) is not str or not said or said.isspace():
+            return False
+    return True
 
 
 def _check_result(place: int, block: Mapping[str, Any], call_id: str) -> Iterator[Finding]:
@@ -623,18 +694,14 @@ def _tell_trailing(piece: Piece, notes: Notes) -> None:
 # ----------------------------------------------------------------------- other shapes
 
 
-def _joined(last: Piece, new: Piece) -> Piece | None:
-    """Two neighbours of one role that were both rendered here, as one; None if they are not that."""
-    if last.item["role"] != new.item["role"]:
-        return None
-    first, second = last.item["content"], new.item["content"]
-    if new.item["role"] == "user":
-        if not (type(first) is list and type(second) is list):
-            return None
-        if not all(block["type"] == "tool_result" for block in (*first, *second)):
-            return None
-    sources = (*last.sources, *(source for source in new.sources if source not in last.sources))
-    return Piece(joined_assistant(last.item, new.item), sources, "merged", last.family, begins=last.begins)
+def _may_join(last: Item, new: Item) -> bool:
+    """Whether two neighbours that were both rendered here go into one message.
+
+    All of a turn of the assistant does, and outputs do.
+    """
+    if last["role"] != new["role"]:
+        return False
+    return new["role"] == "assistant" or (holds_outputs_alone(last) and holds_outputs_alone(new))
 
 
 def _rendered(piece: Piece, notes: Notes) -> list[Piece]:

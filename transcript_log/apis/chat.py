@@ -12,7 +12,7 @@ from typing import Any, Final
 from .. import items
 from .._json import is_json
 from .._pairing import Order
-from .._pieces import Piece
+from .._pieces import Joint, Piece
 from ..entries import Item
 from ..findings import Finding
 from ..items.shapes import shape_of
@@ -179,7 +179,8 @@ class OpenAIChat:
             elif waiting:
                 yield from _unanswered(asked, waiting)
                 waiting = {}
-            yield from _check_message(place, message, speaker)
+            if not _is_plain(message, speaker):
+                yield from _check_message(place, message, speaker)
             calls = message.get("tool_calls")
             if calls is not None and speaker != "assistant":
                 yield _RULES["foreign-shape"].at(place, f"a message of the {speaker} has no calls")
@@ -200,6 +201,7 @@ class OpenAIChat:
         """See :meth:`Api.render`."""
         out: list[Piece] = []
         pictures: list[Piece] = []
+        joint: Joint | None = None  # what the last piece of ``out`` is a part of
         for piece in pieces:
             if _is_own(piece.item):
                 mended = _mended(piece, notes)
@@ -208,15 +210,20 @@ class OpenAIChat:
             else:
                 made, seen = _rendered(piece, notes)
             if pictures and not (made and made[0].item.get("role") == "tool"):
-                out += pictures
+                out += pictures  # what stands before them is an output, so no calls are being joined
                 pictures = []
             pictures += seen
             for new in made:
-                joined = _joined(out[-1], new) if out else None
-                if joined is None:
-                    out.append(new)
-                else:
-                    out[-1] = joined
+                if out and new.why == "rendered" == out[-1].why and _may_join(out[-1].item, new.item):
+                    joint = joint or Joint(out[-1], out[-1].item.get("tool_calls", ()))
+                    joint.add(new, new.item["tool_calls"])
+                    continue
+                if joint is not None:
+                    out[-1] = joint.piece("tool_calls", out[-1].item)
+                    joint = None
+                out.append(new)
+        if joint is not None:
+            out[-1] = joint.piece("tool_calls", out[-1].item)
         return _with_call_ids(out + pictures, notes)
 
 
@@ -224,6 +231,17 @@ def _unanswered(place: int, waiting: Mapping[str, bool]) -> Iterator[Finding]:
     for call_id, is_answered in waiting.items():
         if not is_answered:
             yield _RULES["output-missing"].at(place, "the call has no tool message right after it", call_id)
+
+
+def _is_plain(message: Item, speaker: Any) -> bool:
+    """Whether a message is text under its role, and plainly right."""
+    return (
+        bool(message.get("content"))
+        and type(message["content"]) is str
+        and type(speaker) is str
+        and speaker in _PARTS
+        and _FOREIGN_KEYS.isdisjoint(message)
+    )
 
 
 def _check_message(place: int, message: Item, speaker: Any) -> Iterator[Finding]:
@@ -386,20 +404,9 @@ def _with_call_ids(pieces: list[Piece], notes: Notes) -> list[Piece]:
 # ----------------------------------------------------------------------- other shapes
 
 
-def _joined(last: Piece, new: Piece) -> Piece | None:
-    """Calls as part of the message before them, if both were rendered here; None if not."""
-    if last.why not in ("rendered", "merged") or new.why != "rendered":
-        return None
-    first, second = last.item, new.item
-    if (
-        first.get("role") != "assistant"
-        or second.get("role") != "assistant"
-        or second.get("content") is not None
-    ):
-        return None
-    calls = [*first.get("tool_calls", ()), *second["tool_calls"]]
-    sources = (*last.sources, *(source for source in new.sources if source not in last.sources))
-    return Piece({**first, "tool_calls": calls}, sources, "merged", last.family, begins=last.begins)
+def _may_join(last: Item, new: Item) -> bool:
+    """Whether calls go into the message before them, both rendered here."""
+    return last.get("role") == "assistant" == new.get("role") and new.get("content") is None
 
 
 def _rendered(piece: Piece, notes: Notes) -> tuple[list[Piece], list[Piece]]:

@@ -136,8 +136,10 @@ _CALLS: Final = {
     "shell_call": "shell_call_output",
     "apply_patch_call": "apply_patch_call_output",
     "computer_call": "computer_call_output",
+    "tool_search_call": "tool_search_output",
 }
 _OUTPUTS: Final = {output: call for call, output in _CALLS.items()}
+_SEARCHES: Final = frozenset({"tool_search_call", "tool_search_output"})
 _HOSTED: Final = frozenset(
     {
         "web_search_call",
@@ -145,12 +147,10 @@ _HOSTED: Final = frozenset(
         "image_generation_call",
         "code_interpreter_call",
         "mcp_call",
-        "tool_search_call",
     }
 )
 _OTHERS: Final = frozenset(
     {
-        "tool_search_output",
         "mcp_list_tools",
         "mcp_approval_request",
         "mcp_approval_response",
@@ -205,7 +205,10 @@ class OpenAIResponses:
             kind = item.get("type", "message")
             if kind == "message":
                 last_message = place
-                yield from _check_message(place, item)
+                if not _is_plain(item):
+                    yield from _check_message(place, item)
+            elif kind in _SEARCHES and item.get("call_id") is None:
+                pass  # the server ran that search itself
             elif kind in _CALLS:
                 call_id = item.get("call_id")
                 if type(call_id) is not str or not 0 < len(call_id) <= 64:
@@ -303,6 +306,17 @@ class OpenAIResponses:
 
 def _word(value: Any) -> str | None:
     return value if type(value) is str else None
+
+
+def _is_plain(item: Item) -> bool:
+    """Whether a message is plainly right."""
+    allowed = _PARTS.get(item.get("role"))
+    content = item.get("content")
+    if allowed is None or not content or not item.keys() <= _MESSAGE_KEYS:
+        return False
+    if type(content) is list:
+        return all(type(part) is dict and part.get("type") in allowed for part in content)
+    return type(content) is str
 
 
 def _check_message(place: int, item: Item) -> Iterator[Finding]:
@@ -492,6 +506,8 @@ def _with_output_kinds(pieces: list[Piece], notes: Notes) -> list[Piece]:
     kinds: dict[str, list[str]] = {}
     for place, piece in enumerate(pieces):
         kind = piece.item.get("type", "message")
+        if kind in _SEARCHES:
+            continue
         if kind in _CALLS:
             kinds.setdefault(str(piece.item.get("call_id")), []).append(kind)
         elif kind in _OUTPUTS:
@@ -569,6 +585,8 @@ def _with_call_ids(pieces: list[Piece], notes: Notes) -> list[Piece]:
     for piece in pieces:
         kind = piece.item.get("type", "message")
         own = [str(_answered_id(piece.item) or "")]
+        if kind in _SEARCHES and piece.item.get("call_id") is None:
+            own = []
         named.append((piece, own if kind in _CALLS else [], own if kind in _OUTPUTS else []))
     for place, ((piece, calls, outputs), (new_calls, new_outputs)) in enumerate(
         zip(named, fresh_ids(_IDS, named, notes), strict=True)

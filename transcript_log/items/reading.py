@@ -197,7 +197,10 @@ def is_aborted(item: Item) -> bool:
     if item.get("role") != "user" or type(item.get("content")) is not list:
         return False
     return any(
-        isinstance(part, TextPart) and "[Request interrupted by user" in part.text for part in parts(item)
+        type(block) is dict
+        and type(said := block.get("text")) is str
+        and "[Request interrupted by user" in said
+        for block in item["content"]
     )
 
 

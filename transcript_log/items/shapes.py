@@ -15,16 +15,17 @@ from .reading import message_id, parts, tool_outputs
 
 __all__ = [
     "Shape",
+    "blocks_of",
     "finish_word",
+    "holds_outputs_alone",
     "hosted_blocks",
     "is_from_model",
     "is_message",
-    "joined_assistant",
-    "joined_user",
     "output_item",
     "rest_of",
     "shape_of",
     "single_output",
+    "user_blocks",
     "user_item",
     "without_blocks",
     "without_calls",
@@ -187,37 +188,33 @@ def without_blocks(item: _Item, places: Collection[int]) -> _Item | None:
 # ------------------------------------------------------------------------------ joining
 
 
-def joined_user(first: _Item, second: _Item) -> _Item | None:
-    """Two Anthropic messages of the user as one; None if they are not that.
+def holds_outputs_alone(item: _Item) -> bool:
+    """Whether an item is an Anthropic message of outputs, and of nothing else."""
+    content = item.get("content")
+    return (
+        item.get("role") == "user"
+        and type(content) is list
+        and bool(content)
+        and all(type(block) is dict and block.get("type") == "tool_result" for block in content)
+    )
 
-    The first holds outputs and nothing else.
-    """
-    if first.get("role") != "user" or second.get("role") != "user" or second.get("type") == "message":
+
+def user_blocks(item: _Item) -> list[Any] | None:
+    """The blocks of an Anthropic message of the user; None if it is none, or says nothing."""
+    if item.get("role") != "user" or item.get("type") == "message":
         return None
-    outputs, content = first.get("content"), second.get("content")
-    if type(outputs) is not list or not all(
-        type(block) is dict and block.get("type") == "tool_result" for block in outputs
-    ):
-        return None
+    content = item.get("content")
     if type(content) is str:
-        if not content.strip():
-            return None
-        content = [{"type": "text", "text": content}]
-    elif type(content) is not list or shape_of(second) not in ("anthropic", "plain"):
-        return None
-    return {**second, "content": [*outputs, *content]}
+        return [{"type": "text", "text": content}] if content.strip() else None
+    return content if type(content) is list and shape_of(item) in ("anthropic", "plain") else None
 
 
-def joined_assistant(first: _Item, second: _Item) -> _Item:
-    """Two messages of an assistant as one, with the content of both."""
-    return {**first, "content": [*_as_blocks(first), *_as_blocks(second)]}
-
-
-def _as_blocks(item: _Item) -> list[Any]:
+def blocks_of(item: _Item) -> list[Any]:
+    """The content of a message as blocks; text as one block of it."""
     content = item.get("content")
     if type(content) is str:
         return [{"type": "text", "text": content}]
-    return list(content) if type(content) is list else []
+    return content if type(content) is list else []
 
 
 # ------------------------------------------------------------------------------- asking
