@@ -15,17 +15,25 @@ from transcript_log import errors
 from transcript_log.errors import (
     BoundaryError,
     ConflictError,
+    ContextError,
     CorruptLogError,
     EntryError,
     EntryNotFoundError,
     HeaderError,
     IdError,
     LogBusyError,
+    ReconciliationError,
     SessionIdError,
     StorageError,
+    StrictContextError,
+    TargetError,
     TranscriptError,
     VersionError,
 )
+from transcript_log.findings import Change, Finding
+
+_FOUND = Finding(rule="output-missing", severity="error", message="the call has no output", call="c1", item=3)
+_CHANGE = Change(kind="added", rule="unanswered-call", message="a stand-in was made", entry="e1", call="c1")
 
 _SAMPLES: list[tuple[TranscriptError, list[str]]] = [
     (
@@ -65,6 +73,21 @@ _SAMPLES: list[tuple[TranscriptError, list[str]]] = [
     ),
     (BoundaryError("k1", "e9", "first-kept-not-before"), ["e9", "k1", "not before"]),
     (BoundaryError("k1", "e9", "first-kept-not-a-message"), ["e9", "not a message"]),
+    (TargetError("x/y", "the api of a target holds no slash"), ["'x/y'", "no slash"]),
+    (
+        ContextError("openai-chat", [_FOUND]),
+        ["openai-chat would refuse", "item 3", "call c1", "the call has no output"],
+    ),
+    (ContextError("openai-chat", [_FOUND] * 7), ["openai-chat", "item 3", "and 2 more"]),
+    (StrictContextError(_CHANGE), ["strict", "entry e1", "call c1", "added", "a stand-in was made"]),
+    (ReconciliationError("missing_output", "c1", {"call_id": "c1"}), ["call c1", "nobody answered"]),
+    (ReconciliationError("duplicate_call", "c1"), ["call c1", "two calls have one id"]),
+    (ReconciliationError("duplicate_output", "c1"), ["call c1", "two outputs"]),
+    (ReconciliationError("missing_call_id"), ["has no call id"]),
+    (ReconciliationError("invalid_items"), ["a list of items"]),
+    (ReconciliationError("invalid_cutoff"), ["the cutoff"]),
+    (ReconciliationError("invalid_repair_output", "c1"), ["call c1", "no output of this call"]),
+    (ReconciliationError("another", "c1"), ["call c1", "another"]),
 ]
 _NAMED = [pytest.param(*sample, id=f"{type(sample[0]).__name__}-{i}") for i, sample in enumerate(_SAMPLES)]
 
@@ -106,6 +129,10 @@ def test_every_error_has_a_sample_here_and_one_base() -> None:
         (IdError, builtins.ValueError),
         (SessionIdError, builtins.ValueError),
         (BoundaryError, builtins.ValueError),
+        (TargetError, builtins.ValueError),
+        (ContextError, builtins.ValueError),
+        (StrictContextError, builtins.ValueError),
+        (ReconciliationError, builtins.ValueError),
         (EntryNotFoundError, builtins.LookupError),
         (StorageError, builtins.OSError),
         (HeaderError, CorruptLogError),

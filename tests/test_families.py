@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import pytest
 from core_items import Watched, histories, message, reasoning, same_objects
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from transcript_log import items
 from transcript_log._identity import IdentityMap
 from transcript_log.families import items_for_family
+from transcript_log.items.portable import is_private, portable_part, without_thinking
 
 _FAMILIES = st.sampled_from([None, "one", "two"])
 
@@ -69,3 +71,131 @@ def test_a_handoff_is_for_the_others() -> None:
     assert items_for_family([told], "one", handoff_families=handoffs) == []
     assert same_objects(items_for_family([told], "two", handoff_families=handoffs), [told])
     assert same_objects(items_for_family([told], None, handoff_families=handoffs), [told])
+
+
+# ------------------------------------------------------------------------ portable parts
+
+
+def said(*blocks: Any, role: str = "assistant", **more: Any) -> dict[str, Any]:
+    return {"role": role, "content": list(blocks), **more}
+
+
+TEXT = {"type": "text", "text": "so"}
+THINKING = {"type": "thinking", "thinking": "plan", "signature": "seal"}
+SEARCH = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {},
+        {"role": "user", "content": "hi"},
+        {"role": "user", "content": [{**TEXT, "signature": "mine"}, {"type": "thinking", "thinking": "x"}]},
+        said(TEXT),
+        said("so", 4),
+        said({"type": "tool_use", "id": "t", "name": "n", "input": {"signature": "mine", "data": "x"}}),
+        said({**TEXT, "citations": [{"type": "char_location"}]}),
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "so"}]},
+        {"type": "function_call", "call_id": "c", "name": "n", "arguments": '{"signature": "mine"}'},
+        {"type": "function_call_output", "call_id": "c", "output": [{"type": "input_text", "text": "x"}]},
+        {"type": "custom_tool_call", "call_id": "c", "name": "n", "input": "x"},
+        {"type": "file_search_call", "id": "fs_1"},
+        {"type": "compaction"},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "c"}, 4]},
+        {"role": "assistant", "content": None, "refusal": "no"},
+    ],
+)
+def test_what_anybody_can_read_is_the_same_object(item: dict[str, Any]) -> None:
+    assert portable_part(item) is item
+    assert not is_private(item)
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"type": "reasoning", "summary": []},
+        {"type": "reasoning_content", "content": "plan"},
+        {"type": "web_search_call", "id": "ws_1"},
+        {"type": "tool_search_call", "call_id": "c"},
+        {"type": "tool_search_output", "call_id": "c", "tools": []},
+        {"type": "compaction", "encrypted_content": "seal"},
+        {"type": "compaction_summary", "encrypted_content": "seal"},
+        {"type": "context_compaction", "encrypted_content": "seal"},
+        said(THINKING),
+        said({"type": "redacted_thinking", "data": "seal"}),
+        said(SEARCH, {"type": "web_search_tool_result", "tool_use_id": "s", "content": []}),
+        said({"type": "mcp_tool_use", "id": "s"}, {"type": "compaction", "content": "x"}),
+        {"role": "assistant", "content": None, "reasoning_content": "plan"},
+        {"role": "assistant", "content": "", "reasoning_details": [{"type": "reasoning.encrypted"}]},
+    ],
+)
+def test_of_what_is_private_alone_nothing_is_left(item: dict[str, Any]) -> None:
+    before = copy.deepcopy(item)
+    assert portable_part(item) is None
+    assert is_private(item)
+    assert item == before
+
+
+@pytest.mark.parametrize(
+    ("item", "left"),
+    [
+        (said(THINKING, TEXT, SEARCH), said(TEXT)),
+        (said({**TEXT, "textSignature": "seal"}), said(TEXT)),
+        (said({**TEXT, "citations": [{"encrypted_index": "seal"}]}), said(TEXT)),
+        (
+            said({"type": "toolCall", "id": "t", "name": "n", "arguments": {}, "thoughtSignature": "seal"}),
+            said({"type": "toolCall", "id": "t", "name": "n", "arguments": {}}),
+        ),
+        (said(TEXT, reasoning="plan"), said(TEXT)),
+        (
+            {
+                "role": "assistant",
+                "content": None,
+                "reasoning_content": "plan",
+                "tool_calls": [
+                    {"id": "c", "extra_content": {"google": "seal"}},
+                    {"id": "d", "function": {"name": "n", "thought_signature": "seal"}},
+                ],
+            },
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": "c"}, {"id": "d", "function": {"name": "n"}}],
+            },
+        ),
+        (
+            {"type": "function_call", "call_id": "c", "name": "n", "arguments": "{}", "signature": "seal"},
+            {"type": "function_call", "call_id": "c", "name": "n", "arguments": "{}"},
+        ),
+        ({"role": "tool", "content": "out", "encrypted_content": "x"}, {"role": "tool", "content": "out"}),
+    ],
+)
+def test_of_what_is_mixed_the_rest_is_left_and_nothing_is_changed(
+    item: dict[str, Any], left: dict[str, Any]
+) -> None:
+    before = copy.deepcopy(item)
+    part = portable_part(item)
+    assert part == left
+    assert part is not None
+    assert portable_part(part) is part
+    assert is_private(item)
+    assert item == before
+
+
+def test_what_is_left_is_shared() -> None:
+    item = said(THINKING, TEXT)
+    part = portable_part(item)
+    assert part is not None
+    assert part["content"][0] is TEXT
+    calls = [{"id": "c"}, {"id": "d", "signature": "seal"}]
+    part = portable_part({"role": "assistant", "content": "so", "tool_calls": calls})
+    assert part is not None
+    assert part["tool_calls"][0] is calls[0]
+
+
+def test_a_message_without_its_thinking_keeps_all_else_that_is_private() -> None:
+    item = said(THINKING, TEXT, SEARCH, {"type": "redacted_thinking", "data": "seal"})
+    assert without_thinking(item) == said(TEXT, SEARCH)
+    assert without_thinking(said(THINKING)) is None
+    for other in (said(TEXT), {"role": "user", "content": [THINKING]}, {"role": "assistant", "content": "x"}):
+        assert without_thinking(other) is other

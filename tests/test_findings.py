@@ -7,7 +7,7 @@ import pickle
 
 import pytest
 
-from transcript_log.findings import Finding
+from transcript_log.findings import Change, Finding
 
 
 def test_a_finding_says_where_and_how_bad_and_what_to_do() -> None:
@@ -38,6 +38,8 @@ def test_a_finding_says_where_and_how_bad_and_what_to_do() -> None:
         (Finding(rule="r", severity="error", message="m", path="p", offset=5), "p: byte 5: error: m"),
         (Finding(rule="r", severity="error", message="m", line=3, offset=5), "line 3 (byte 5): error: m"),
         (Finding(rule="r", severity="warning", message="m", call="c"), "warning: call c: m"),
+        (Finding(rule="r", severity="error", message="m", item=0), "error: item 0: m"),
+        (Finding(rule="r", severity="error", message="m", item=3, call="c"), "error: item 3, call c: m"),
     ],
 )
 def test_a_place_that_is_not_known_is_left_out(finding: Finding, sentence: str) -> None:
@@ -55,3 +57,29 @@ def test_a_finding_is_frozen_compares_by_value_and_can_be_a_key() -> None:
         finding.line = 4  # type: ignore[misc]  # that it cannot be set is the point
     assert finding == dataclasses.replace(finding) == pickle.loads(pickle.dumps(finding))
     assert len({finding, dataclasses.replace(finding), dataclasses.replace(finding, line=4)}) == 2
+
+
+def test_a_change_says_what_was_done_to_what() -> None:
+    change = Change(kind="moved", rule="r", message="m", entry="e7", call="c1")
+    assert str(change) == "entry e7, call c1: moved: m"
+    assert str(Change(kind="left-out", rule="r", message="m", call="c1")) == "call c1: left-out: m"
+    assert str(Change(kind="added", rule="r", message="m")) == "added: m"
+
+
+def test_a_name_stands_in_a_message_as_a_word_alone() -> None:
+    change = Change(kind="moved", rule="r", message="the output of c1 was moved up", entry="c", call="c1")
+    assert str(change) == "entry c: moved: the output of c1 was moved up"
+    odd = Change(kind="moved", rule="r", message="m", entry="a.b", call="(")
+    assert str(odd) == "entry a.b, call (: moved: m"
+
+
+def test_a_change_is_frozen_compares_by_value_and_is_no_key_for_it_holds_an_item() -> None:
+    item = {"role": "user", "content": "hi"}
+    change = Change(kind="left-out", rule="r", message="m", item=item)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        change.rule = "s"  # type: ignore[misc]  # that it cannot be set is the point
+    assert change == dataclasses.replace(change) == pickle.loads(pickle.dumps(change))
+    assert change.item is item
+    assert change != dataclasses.replace(change, item=None)
+    with pytest.raises(TypeError):
+        hash(change)
