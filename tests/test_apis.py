@@ -508,6 +508,14 @@ def test_a_paused_turn_may_end_in_white_space_or_thinking() -> None:
         assert context.items[1] is items[1]
 
 
+def test_what_is_mended_before_a_paused_turn_leaves_its_end_alone() -> None:
+    items = [user(HALF), assistant([text("hm"), text("let me see ")])]
+    context = build_context(entries_of(items, TARGETS["anthropic"], finish="pause"), TARGETS["anthropic"])
+    assert context.paused
+    assert context.items[1] is items[1]
+    assert told(context) == [("rewritten", "surrogate")]
+
+
 def test_an_api_that_is_not_known_is_told_with_those_that_are() -> None:
     with pytest.raises(TargetError, match="known are openai-responses, openai-chat, anthropic-messages"):
         api_of("openai-telepathy")
@@ -1095,6 +1103,17 @@ def test_an_id_that_comes_again_is_the_same_where_it_may_be(shape: str) -> None:
     assert context.changes == ()
     if shape == "chat":
         assert all(a is b for a, b in zip(context.items, items, strict=True))
+
+
+@pytest.mark.parametrize("api", TARGETS)
+def test_of_two_calls_with_one_id_each_keeps_its_own_output(api: str) -> None:
+    items = [user(), asks(entry_of_calls("c1"), entry_of_calls("c1")), tool("c1", "one"), tool("c1", "two")]
+    context = built(api, *items)
+    first, second = ids_in(context)
+    assert first == ("c1", "c1")
+    assert second[0] == second[1] != "c1"
+    shown = repr(context.items)
+    assert shown.index("'one'") < shown.index("'two'")
 
 
 @pytest.mark.parametrize("api", TARGETS)
