@@ -466,8 +466,7 @@ def pair(
     facts: list[_Facts] = []
     for piece in kept:
         item = piece.item
-        outputs = items.tool_outputs(item)
-        calls = items.tool_calls(item)
+        calls, outputs = items.calls_and_outputs(item)
         fact = _Facts(
             piece,
             shape_of(item),

@@ -11,7 +11,7 @@ Without a target only the first two steps are taken, and items stay in their own
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -434,6 +434,7 @@ def _readable(pieces: Sequence[Piece], target: Target, notes: Notes) -> list[Pie
     out: list[Piece] = []
     is_bound = target.binds_to_prefix
     lost = False
+    gone: set[tuple[str, str | None]] = set()
     for piece in pieces:
         item = piece.item
         part: Item | None = item
@@ -451,13 +452,38 @@ def _readable(pieces: Sequence[Piece], target: Target, notes: Notes) -> list[Pie
         notes.add("left-out" if part is None else "rewritten", "private", why, piece, item=item)
         if part is None:
             lost = True
+            gone.update(_halves(item))
         else:
             out.append(piece.now(part, "mended"))
+    return _without_halves(out, gone, notes) if gone else out
+
+
+def _halves(item: Item) -> list[tuple[str, str | None]]:
+    """The kinds and ids of the calls and outputs in an item."""
+    calls, outputs = items.calls_and_outputs(item)
+    return [(call.kind, call.id) for call in calls] + [(output.kind, output.id) for output in outputs]
+
+
+def _without_halves(
+    pieces: Sequence[Piece], gone: Container[tuple[str, str | None]], notes: Notes
+) -> list[Piece]:
+    """Without calls and outputs whose other half is gone: each has a family of its own."""
+    out = []
+    for piece in pieces:
+        if any(half in gone for half in _halves(piece.item)):
+            why = "its other half can be read by another family alone"
+            notes.add("left-out", "private", why, piece, item=piece.item)
+        else:
+            out.append(piece)
     return out
 
 
 def _is_ready(pieces: Sequence[Piece], api: Api, target: Target) -> bool:
     """Whether the API takes the pieces as they are: then no step has anything to do."""
+    paused = bool(pieces) and _is_resumable(pieces[-1])
+    # What is of another shape breaks a rule at once.
+    if any(finding.severity != "note" for finding in api.check([p.item for p in pieces], paused=paused)):
+        return False
     can_read: dict[str | None, bool] = {}
     is_bound = target.binds_to_prefix
     for piece in pieces:
@@ -471,8 +497,7 @@ def _is_ready(pieces: Sequence[Piece], api: Api, target: Target) -> bool:
             return False
         if is_bound and piece.old and without_thinking(piece.item) is not piece.item:
             return False
-    found = api.check([piece.item for piece in pieces], paused=bool(pieces) and _is_resumable(pieces[-1]))
-    return all(finding.severity == "note" for finding in found)
+    return True
 
 
 def _is_resumable(piece: Piece) -> bool:

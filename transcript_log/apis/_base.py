@@ -25,6 +25,7 @@ __all__ = [
     "has_surrogate",
     "safe_name",
     "with_clean_text",
+    "word",
 ]
 
 
@@ -74,12 +75,13 @@ class Notes:
         message: str,
         piece: Piece,
         *,
-        call: str | None = None,
+        call: object = None,
         item: Item | None = None,
     ) -> None:
-        """Tell of a change to a piece."""
+        """Tell of a change to a piece; ``call`` is whatever stands where a call id should."""
+        named = call if type(call) is str else None
         self.changes.append(
-            Change(kind=kind, rule=rule, message=message, entry=piece.entry, call=call, item=item)
+            Change(kind=kind, rule=rule, message=message, entry=piece.entry, call=named, item=item)
         )
 
 
@@ -252,3 +254,8 @@ def with_clean_text(value: Any) -> Any:
         same = all(a[0] is b[0] and a[1] is b[1] for a, b in zip(pairs, value.items(), strict=True))
         return value if same else dict(pairs)
     return value
+
+
+def word(value: Any) -> str:
+    """A value where a provider wants a word: the text, or ``""`` for anything else."""
+    return value if type(value) is str else ""

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
+import orjson
+
 from .. import items
 from .._json import read_text
 
@@ -171,7 +173,7 @@ def _plain(item: Mapping[str, Any], kind: str) -> list[Block] | None:
 
 
 def _blocks(item: Mapping[str, Any], content: list[Any]) -> list[Block]:
-    kinds = {block.get("type") for block in content if type(block) is dict}
+    kinds = {kind for block in content if type(block) is dict and type(kind := block.get("type")) is str}
     places: dict[int, Block] = {}
     if "tool_use" in kinds or "toolCall" in kinds:
         alone = item if "tool_calls" not in item else {"role": "assistant", "content": content}
@@ -193,6 +195,8 @@ def _flat(item: Mapping[str, Any]) -> Iterator[Block]:
                 | items.ToolOutputPart(kind=items.HOSTED, name=str(name))
             ):
                 yield Hosted(name)
+            case items.ToolCallPart(kind="tool_search") | items.ToolOutputPart(kind="tool_search"):
+                yield Hosted("tool_search")  # what it finds are tools of that API
             case items.ToolCallPart():
                 yield _call(part)
             case items.ToolOutputPart(kind=items.HOSTED):
@@ -239,6 +243,8 @@ def _block(block: Any) -> Block:
     if type(block) is not dict:
         return Unknown(type(block).__name__)
     kind = block.get("type")
+    if kind is not None and type(kind) is not str:
+        return Unknown(type(kind).__name__)
     if kind in _TEXTS or (kind is None and type(block.get("text")) is str):
         said = block.get("text")
         return Text(said) if type(said) is str else Unknown(str(kind))
@@ -344,4 +350,7 @@ def arguments_text(call: Call) -> tuple[str, bool]:
     value, as_they_are = arguments_object(call)
     if as_they_are and type(call.arguments) is str and call.arguments:
         return call.arguments, True
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")), as_they_are
+    try:
+        return orjson.dumps(value).decode(), as_they_are
+    except TypeError:  # half a character, or a number past 64 bits
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")), as_they_are

@@ -16,7 +16,7 @@ from .._pieces import Joint, Piece
 from ..entries import Item
 from ..findings import Finding
 from ..items.shapes import shape_of
-from ._base import IdRule, Notes, Rule, fresh_ids, has_surrogate, safe_name, with_clean_text
+from ._base import IdRule, Notes, Rule, fresh_ids, has_surrogate, safe_name, with_clean_text, word
 from ._neutral import Call, File, Hosted, Image, Output, Text, Thought, Unknown, arguments_text, read
 
 __all__ = ["NO_OUTPUT", "OPENAI_CHAT", "OpenAIChat"]
@@ -255,9 +255,9 @@ def _check_message(place: int, message: Item, speaker: Any) -> Iterator[Finding]
     content = message.get("content")
     if type(content) is list and content:
         for part in content:
-            word = part.get("type") if type(part) is dict else type(part).__name__
-            if word not in allowed:
-                yield _RULES["part-type"].at(place, f"a message of the {speaker} has no part {word!r}")
+            if type(part) is not dict or word(part.get("type")) not in allowed:
+                named = part.get("type") if type(part) is dict else type(part).__name__
+                yield _RULES["part-type"].at(place, f"a message of the {speaker} has no part {named!r}")
                 break
     elif not (type(content) is str and (content or speaker == "tool")) and not _may_be_empty(
         message, speaker
@@ -310,7 +310,7 @@ def _is_own(item: Item) -> bool:
         return False
     content = item.get("content")
     if type(content) is list:
-        return all(type(part) is dict and part.get("type") in allowed for part in content)
+        return all(type(part) is dict and word(part.get("type")) in allowed for part in content)
     return content is None or type(content) is str
 
 

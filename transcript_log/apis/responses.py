@@ -25,6 +25,7 @@ from ._base import (
     has_surrogate,
     safe_name,
     with_clean_text,
+    word,
 )
 from ._neutral import Call, File, Hosted, Image, Output, Text, Thought, Unknown, arguments_text, read
 
@@ -202,7 +203,7 @@ class OpenAIResponses:
         last_message = -1
         count = len(items)
         for place, item in enumerate(items):
-            kind = item.get("type", "message")
+            kind = word(item.get("type", "message"))
             if kind == "message":
                 last_message = place
                 if not _is_plain(item):
@@ -253,7 +254,7 @@ class OpenAIResponses:
                 if not (place + 1 < count and _led_to(items[place + 1])):
                     yield _RULES["reasoning-alone"].at(place, "nothing of the model follows the reasoning")
             elif type(kind) is not str or kind not in _TYPES:
-                yield _RULES["foreign-shape"].at(place, f"there is no item type {kind!r}")
+                yield _RULES["foreign-shape"].at(place, f"there is no item type {item.get('type')!r}")
             if kind != "message" and not _ADDED_KEYS.isdisjoint(item):
                 extra = ", ".join(sorted(_ADDED_KEYS & item.keys()))
                 yield _RULES["foreign-key"].at(place, f"the {kind} bears {extra}")
@@ -310,12 +311,12 @@ def _word(value: Any) -> str | None:
 
 def _is_plain(item: Item) -> bool:
     """Whether a message is plainly right."""
-    allowed = _PARTS.get(item.get("role"))
+    allowed = _PARTS.get(word(item.get("role")))
     content = item.get("content")
     if allowed is None or not content or not item.keys() <= _MESSAGE_KEYS:
         return False
     if type(content) is list:
-        return all(type(part) is dict and part.get("type") in allowed for part in content)
+        return all(type(part) is dict and word(part.get("type")) in allowed for part in content)
     return type(content) is str
 
 
@@ -333,9 +334,9 @@ def _check_message(place: int, item: Item) -> Iterator[Finding]:
         if not content:
             yield _RULES["content"].at(place, "the message is empty")
         for part in content:
-            if type(part) is not dict or part.get("type") not in allowed:
-                word = part.get("type") if type(part) is dict else type(part).__name__
-                yield _RULES["part-type"].at(place, f"a message of the {speaker} has no part {word!r}")
+            if type(part) is not dict or word(part.get("type")) not in allowed:
+                named = part.get("type") if type(part) is dict else type(part).__name__
+                yield _RULES["part-type"].at(place, f"a message of the {speaker} has no part {named!r}")
                 break
     elif type(content) is not str or not content:
         yield _RULES["content"].at(place, "the message is empty")
@@ -370,12 +371,12 @@ def _is_object_text(arguments: Any) -> bool:
 
 def _is_output_list(output: Any) -> bool:
     return type(output) is list and all(
-        type(part) is dict and part.get("type") in _OUTPUT_PARTS for part in output
+        type(part) is dict and word(part.get("type")) in _OUTPUT_PARTS for part in output
     )
 
 
 def _led_to(item: Item) -> bool:
-    kind = item.get("type", "message")
+    kind = word(item.get("type", "message"))
     return kind in _LED_TO or (kind == "message" and item.get("role") == "assistant")
 
 
@@ -392,22 +393,22 @@ def _is_item_id(item_id: Any, kind: Any) -> bool:
 
 def _is_own(item: Item) -> bool:
     """Whether an item is of this API's shape, so that it is mended where it stands."""
-    kind = item.get("type", "message")
+    kind = word(item.get("type", "message"))
     if kind != "message":
         return kind in _TYPES or kind == "compaction_summary"
-    allowed = _PARTS.get(item.get("role"))
+    allowed = _PARTS.get(word(item.get("role")))
     if allowed is None or not _CONTENT_KEYS.isdisjoint(item):
         return False
     content = item.get("content")
     if type(content) is not list:
         return type(content) is str or content is None
-    return all(type(part) is dict and part.get("type") in allowed for part in content)
+    return all(type(part) is dict and word(part.get("type")) in allowed for part in content)
 
 
 def _mended(piece: Piece, notes: Notes) -> Piece | None:
     """An item of this API under its rules; None if nothing is left of it."""
     item = piece.item
-    kind = item.get("type", "message")
+    kind = word(item.get("type", "message"))
     new: dict[str, Any] = {}
     if kind == "reasoning":
         return _mended_reasoning(piece, notes)
@@ -505,7 +506,7 @@ def _with_output_kinds(pieces: list[Piece], notes: Notes) -> list[Piece]:
     """With outputs of the type that answers their call."""
     kinds: dict[str, list[str]] = {}
     for place, piece in enumerate(pieces):
-        kind = piece.item.get("type", "message")
+        kind = word(piece.item.get("type", "message"))
         if kind in _SEARCHES:
             continue
         if kind in _CALLS:
@@ -564,7 +565,7 @@ def _with_item_ids(pieces: list[Piece], notes: Notes) -> list[Piece]:
         item_id = piece.item.get("id")
         if item_id is None or piece.item.get("type") == "local_shell_call_output":
             continue
-        kind = piece.item.get("type", "message")
+        kind = word(piece.item.get("type", "message"))
         if not _is_item_id(item_id, kind):
             rule, why = "item-id", f"the item id {item_id!r} is none of a {kind}"
         elif item_id in seen:
@@ -583,7 +584,7 @@ def _with_call_ids(pieces: list[Piece], notes: Notes) -> list[Piece]:
     """With call ids that this API takes, the same on call and output."""
     named = []
     for piece in pieces:
-        kind = piece.item.get("type", "message")
+        kind = word(piece.item.get("type", "message"))
         own = [str(_answered_id(piece.item) or "")]
         if kind in _SEARCHES and piece.item.get("call_id") is None:
             own = []

@@ -25,6 +25,7 @@ from .part_types import (
     ToolOutputPart,
 )
 from .reading import (
+    calls_and_outputs,
     has_opaque,
     hosted_calls,
     hosted_outputs,
@@ -71,6 +72,7 @@ __all__ = [
     "ToolOutputPart",
     "assistant_text",
     "call_id",
+    "calls_and_outputs",
     "canonicalize_native_compaction",
     "function_call_output",
     "has_opaque",

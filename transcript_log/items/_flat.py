@@ -7,9 +7,9 @@ from typing import Final
 from ._values import Item, first, named, non_blank, texts
 from .part_types import HOSTED, ReasoningPart, ToolCallPart, ToolOutputPart
 
-__all__ = ["WITHOUT_CALLS", "WITHOUT_OUTPUTS", "flat_call", "flat_output", "flat_reasoning"]
+__all__ = ["FLAT_CALLS", "WITHOUT_CALLS", "WITHOUT_OUTPUTS", "flat_call", "flat_output", "flat_reasoning"]
 
-_FLAT_CALLS: Final = {
+FLAT_CALLS: Final = {
     "function_call": "function",
     "custom_tool_call": "custom",
     "local_shell_call": "local_shell",
@@ -34,7 +34,7 @@ _FLAT_REASONING: Final = frozenset({"reasoning", "reasoning_content"})
 WITHOUT_CALLS: Final = _FLAT_HOSTED | _FLAT_REASONING | _FLAT_OUTPUTS.keys()
 """The types that are never a call for somebody else to answer."""
 
-WITHOUT_OUTPUTS: Final = _FLAT_HOSTED | _FLAT_REASONING | _FLAT_CALLS.keys()
+WITHOUT_OUTPUTS: Final = _FLAT_HOSTED | _FLAT_REASONING | FLAT_CALLS.keys()
 """The types that never answer one."""
 
 _ARGUMENTS: Final = (
@@ -54,7 +54,7 @@ _HOSTED_RESULTS: Final = ("output", "outputs", "results")
 def flat_call(item: Item, kind: str) -> ToolCallPart | None:
     """The call that an item of type ``kind`` is, whoever runs it."""
     call_id = named(item.get("call_id"))
-    word = _FLAT_CALLS.get(kind)
+    word = FLAT_CALLS.get(kind)
     if kind in _FLAT_HOSTED or (word == "tool_search" and call_id is None):
         call_id = call_id or named(item.get("id"))
         word = HOSTED

@@ -11,6 +11,7 @@ from .part_types import HOSTED, OtherPart, Part, ReasoningPart, TextPart, ToolCa
 
 __all__ = [
     "CALL_BLOCKS",
+    "OUTPUT_ROLES",
     "blocks",
     "call_of_block",
     "chat_calls",
@@ -25,7 +26,7 @@ _TEXT_BLOCKS: Final = frozenset({"text", "input_text", "output_text", "summary_t
 CALL_BLOCKS: Final = frozenset({"tool_use", "toolCall"})
 _HOSTED_BLOCKS: Final = frozenset({"server_tool_use", "mcp_tool_use"})
 _THINKING_BLOCKS: Final = frozenset({"thinking", "redacted_thinking"})
-_OUTPUT_ROLES: Final = {"tool": "tool_call_id", "toolResult": "toolCallId", "function": "tool_call_id"}
+OUTPUT_ROLES: Final = {"tool": "tool_call_id", "toolResult": "toolCallId", "function": "tool_call_id"}
 # pi writes the wire field that a chat completion's reasoning came in where a signature goes.
 _WIRE_FIELDS: Final = frozenset({"reasoning_content", "reasoning", "reasoning_text"})
 
@@ -124,7 +125,7 @@ def chat_calls(item: Item) -> Iterator[ToolCallPart]:
 def output_of_message(item: Item) -> ToolOutputPart | None:
     """The output that a message of a tool's own role is."""
     speaker = item.get("role")
-    key = _OUTPUT_ROLES.get(speaker) if type(speaker) is str else None
+    key = OUTPUT_ROLES.get(speaker) if type(speaker) is str else None
     if key is None:
         return None
     name = named(item.get("name")) or named(item.get("toolName"))

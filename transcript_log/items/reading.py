@@ -5,9 +5,10 @@ They take any JSON object, never raise, and change nothing.
 
 from __future__ import annotations
 
-from ._flat import WITHOUT_CALLS, WITHOUT_OUTPUTS, flat_call, flat_output, flat_reasoning
+from ._flat import FLAT_CALLS, WITHOUT_CALLS, WITHOUT_OUTPUTS, flat_call, flat_output, flat_reasoning
 from ._messages import (
     CALL_BLOCKS,
+    OUTPUT_ROLES,
     blocks,
     call_of_block,
     chat_calls,
@@ -31,6 +32,7 @@ from .part_types import (
 )
 
 __all__ = [
+    "calls_and_outputs",
     "has_opaque",
     "hosted_calls",
     "hosted_outputs",
@@ -114,6 +116,27 @@ def tool_outputs(item: Item) -> tuple[ToolOutputPart, ...]:
         for place, block in enumerate(blocks(item))
         if type(block) is dict and block.get("type") == "tool_result"
     )
+
+
+def calls_and_outputs(item: Item) -> tuple[tuple[ToolCallPart, ...], tuple[ToolOutputPart, ...]]:
+    """What :func:`tool_calls` and :func:`tool_outputs` give, with little ado for an item that has none."""
+    kind = item.get("type")
+    if type(kind) is str and kind != "message":
+        if kind in FLAT_CALLS:
+            return tool_calls(item), ()
+        return tool_calls(item), tool_outputs(item)
+    speaker = item.get("role")
+    if type(speaker) is str and speaker in OUTPUT_ROLES:
+        return (), tool_outputs(item)
+    content = item.get("content")
+    has_calls = has_outputs = False
+    if type(content) is list:
+        for block in content:
+            word = block.get("type") if type(block) is dict else None
+            has_outputs = has_outputs or word == "tool_result"
+            has_calls = has_calls or word in ("tool_use", "toolCall")
+    has_calls = has_calls or type(item.get("tool_calls")) is list
+    return tool_calls(item) if has_calls else (), tool_outputs(item) if has_outputs else ()
 
 
 def hosted_calls(item: Item) -> tuple[ToolCallPart, ...]:
