@@ -795,7 +795,6 @@ def test_a_paused_turn_that_cannot_be_read_is_gone() -> None:
     assert sources(context) == ["u1"]
 
 
-@pytest.mark.xfail(strict=True, reason="the word goes with the foreign keys, and is looked for after that")
 def test_a_turn_is_paused_too_where_the_message_alone_says_so() -> None:
     item = {"role": "assistant", "content": [BLOCK], "stop_reason": "pause_turn"}
     context = build_context([user("u1"), message("a1", item, family=own(ANTHROPIC))], ANTHROPIC)

@@ -201,7 +201,6 @@ def test_an_output_before_its_call_goes_after_it() -> None:
         assert sent(*items, order=order) == [items[0], items[2], items[1], items[3]]
 
 
-@pytest.mark.xfail(strict=True, reason="it is told as left out too, though it is not")
 @pytest.mark.parametrize("order", ORDERS)
 def test_an_output_before_its_call_is_told_as_moved_alone(order: Order | None) -> None:
     assert told(user(), output("a"), call("a"), user(), order=order) == [("moved", "output-order", "e1", "a")]
@@ -255,7 +254,6 @@ def test_an_output_that_two_messages_hold_is_taken_from_the_later_alone() -> Non
         pytest.param(
             call("a", "custom_tool"),
             output("a", STAND_IN_UNKNOWN, "custom_tool_call"),
-            marks=pytest.mark.xfail(strict=True, reason="the stand-in is of type custom_call_output"),
         ),
         (
             call("a", "local_shell"),

@@ -46,7 +46,7 @@ def rejoin_hosted(pieces: Sequence[Piece]) -> tuple[list[Piece], list[Change]]:
             if not calls:
                 lonely.setdefault(at, set()).add(place)
                 continue
-            call_at, _ = calls.pop(0)
+            call_at, _ = calls.pop()
             end = turn_ends[moved.get(call_at, call_at)]
             if turn_ends[at] == end or at in moved:
                 continue

@@ -211,16 +211,20 @@ class _Facts:
     """What pairing has to know of one piece."""
 
     piece: Piece
-    shape: Shape
-    calls: list[_Call]
-    outputs: list[_Output]
+    calls: Sequence[_Call] = ()
+    outputs: Sequence[_Output] = ()
+
+    @property
+    def shape(self) -> Shape:
+        """Whose item it is."""
+        return shape_of(self.piece.item)
 
     @property
     def speaks(self) -> bool:
         """Whether it is a message, and no call or output alone."""
         item = self.piece.item
         return is_message(item) and (
-            self.shape == "responses" or not (self.calls or self.outputs) or bool(items.text(item).strip())
+            not (self.calls or self.outputs) or self.shape == "responses" or bool(items.text(item).strip())
         )
 
     @property
@@ -304,7 +308,7 @@ class _Placing:
                 self._stand_in_before(output)
                 self.out.append(facts.piece.now(output.alone(), _alone_why(output)))
                 self._close([output])
-            elif id(output) not in self._placed:
+            elif output.call is None:
                 self._leave_out(output)
         if rest is not None:
             if self._open:
@@ -357,9 +361,7 @@ class _Placing:
             elif id(output) not in self._placed:
                 self._placed.add(id(output))
                 self.out.append(output.piece.now(output.alone(), "moved"))
-                self._change(
-                    "moved", "output-order", "the output was moved up to its call", output.piece, call
-                )
+                self._change("moved", "output-order", "the output was moved to its call", output.piece, call)
         self.out += after
         self._open.clear()
         self._lonely.clear()
@@ -467,19 +469,19 @@ def pair(
     for piece in kept:
         item = piece.item
         calls, outputs = items.calls_and_outputs(item)
-        fact = _Facts(
-            piece,
-            shape_of(item),
-            [_Call(piece, call) for call in calls],
-            [_Output(piece, output, len(outputs)) for output in outputs],
-        )
+        fact = _Facts(piece)
         facts.append(fact)
-        if fact.outputs or (not fact.calls and is_message(item)):
+        if outputs:
             groups.next()
-        for output in fact.outputs:
-            groups.output(output)
-        for call in fact.calls:
-            groups.call(call)
+            fact.outputs = [_Output(piece, output, len(outputs)) for output in outputs]
+            for answer in fact.outputs:
+                groups.output(answer)
+        elif not calls and is_message(item):
+            groups.next()
+        if calls:
+            fact.calls = [_Call(piece, call) for call in calls]
+            for asked in fact.calls:
+                groups.call(asked)
     groups.deal()
     placing = _Placing(order, known, _is_journalled(known))
     for fact in facts:

@@ -30,7 +30,7 @@ from ._pairing import (
 )
 from ._pieces import Piece, Why
 from .apis import Api, api_of
-from .apis._base import Notes
+from .apis._base import Notes, with_clean_text
 from .boundary import SUMMARY_PREFIX, SUMMARY_SUFFIX, first_kept, newest_compaction, summary_message
 from .entries import (
     Compaction,
@@ -44,7 +44,7 @@ from .entries import (
 )
 from .errors import BoundaryError, ContextError, EntryNotFoundError, StrictContextError
 from .families import Target
-from .findings import Change, ChangeKind
+from .findings import Change, ChangeKind, Finding
 from .items.portable import portable_part, without_thinking
 from .items.shapes import is_from_model, user_item
 
@@ -195,11 +195,22 @@ def build_context(
     notes.changes.extend(changes)
     pieces = _readable(pieces, target, notes)
     paused = bool(pieces) and _is_resumable(pieces[-1])
+    last = pieces[-1].sources if paused else None
     pieces = api.render(pieces, notes, paused=paused)
-    left = [f for f in api.check([p.item for p in pieces], paused=paused) if f.severity != "note"]
-    if left:
-        raise ContextError(target.api, [replace(finding, advice="") for finding in left])
-    return _context(pieces, notes.changes, live, target, head)
+    paused = bool(pieces) and pieces[-1].sources == last
+    found = _faults(pieces, api, paused)
+    if any(finding.rule == "surrogate" for finding in found):
+        pieces = _encodable(pieces, notes)
+        found = _faults(pieces, api, paused)
+    if found:
+        raise ContextError(target.api, [replace(finding, advice="") for finding in found])
+    return _context(pieces, notes.changes, live, target, head, paused=paused)
+
+
+def _faults(pieces: Sequence[Piece], api: Api, paused: bool) -> list[Finding]:
+    """The rules that pieces break."""
+    found = api.check([piece.item for piece in pieces], paused=paused)
+    return [finding for finding in found if finding.severity != "note"]
 
 
 def context_at(
@@ -247,8 +258,11 @@ def _context(
     live: Sequence[Entry],
     target: Target | None,
     head: str,
+    *,
+    paused: bool | None = None,
 ) -> Context:
-    paused = bool(pieces) and _is_resumable(pieces[-1])
+    if paused is None:
+        paused = bool(pieces) and _is_resumable(pieces[-1])
     return Context(pieces, changes, live=live, head=head, target=target, paused=paused)
 
 
@@ -482,7 +496,8 @@ def _is_ready(pieces: Sequence[Piece], api: Api, target: Target) -> bool:
     """Whether the API takes the pieces as they are: then no step has anything to do."""
     paused = bool(pieces) and _is_resumable(pieces[-1])
     # What is of another shape breaks a rule at once.
-    if any(finding.severity != "note" for finding in api.check([p.item for p in pieces], paused=paused)):
+    found = api.check([piece.item for piece in pieces], paused=paused)
+    if any(finding.severity != "note" for finding in found):
         return False
     can_read: dict[str | None, bool] = {}
     is_bound = target.binds_to_prefix
@@ -503,6 +518,20 @@ def _is_ready(pieces: Sequence[Piece], api: Api, target: Target) -> bool:
 def _is_resumable(piece: Piece) -> bool:
     """Whether a piece is the message that a paused turn ends with."""
     return items.role(piece.item) == "assistant" and is_paused(piece)
+
+
+# --------------------------------------------------------------------------- 5. to bytes
+
+
+def _encodable(pieces: Sequence[Piece], notes: Notes) -> list[Piece]:
+    """With U+FFFD in the place of half characters."""
+    out = []
+    for piece in pieces:
+        item = with_clean_text(piece.item)
+        if item is not piece.item:
+            notes.add("rewritten", "surrogate", "half characters go as U+FFFD", piece)
+        out.append(piece if item is piece.item else piece.now(item, "mended"))
+    return out
 
 
 # ---------------------------------------------------------------------------- the size

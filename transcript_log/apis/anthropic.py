@@ -16,8 +16,9 @@ from .._pieces import Joint, Piece
 from ..entries import Item
 from ..findings import Finding
 from ..items.shapes import blocks_of, holds_outputs_alone, shape_of
-from ._base import IdRule, Notes, Rule, fresh_ids, has_surrogate, safe_name, with_clean_text
-from ._neutral import Call, File, Hosted, Image, Output, Text, Thought, Unknown, arguments_object, read
+from ._base import IdRule, Notes, Rule, fresh_ids, has_surrogate, safe_name, word
+from ._neutral import Call, File, Image, Output, Text, arguments_object, read
+from ._telling import named, tell_arguments, tell_nothing_left, tell_unsaid
 from .chat import NO_OUTPUT
 
 __all__ = ["ANTHROPIC_MESSAGES", "OPENING", "AnthropicMessages"]
@@ -539,9 +540,6 @@ def _mended(piece: Piece, notes: Notes) -> Piece | None:
     if extra and not is_foreign:
         notes.add("rewritten", "foreign-key", f"the message goes without {', '.join(extra)}", piece)
     message = {"role": item["role"], "content": new} if extra or new is not content else item
-    if has_surrogate(message):
-        message = with_clean_text(message)
-        notes.add("rewritten", "surrogate", "half characters go as U+FFFD", piece)
     if message is item:
         return piece
     return piece.now(message, "rendered" if is_foreign else "mended")
@@ -632,22 +630,20 @@ def _mended_result(block: Mapping[str, Any], piece: Piece, notes: Notes) -> Mapp
 
 def _with_call_ids(pieces: list[Piece], notes: Notes) -> list[Piece]:
     """With call ids that this API takes, the same on call and output."""
-    named = []
-    for piece in pieces:
+    found = []
+    places = []
+    for place, piece in enumerate(pieces):
         content = piece.item.get("content")
-        blocks = content if type(content) is list else []
-        named.append(
-            (
-                piece,
-                [str(block.get("id") or "") for block in blocks if block["type"] == "tool_use"],
-                [str(block.get("tool_use_id") or "") for block in blocks if block["type"] == "tool_result"],
-            )
-        )
-    renamed = fresh_ids(_IDS, named, notes)
-    for place, ((piece, calls, outputs), (new_calls, new_outputs)) in enumerate(
-        zip(named, renamed, strict=True)
-    ):
-        if new_calls is calls and new_outputs is outputs:
+        if type(content) is not list:
+            continue
+        asked = [word(block.get("id")) for block in content if block["type"] == "tool_use"]
+        answered = [word(block.get("tool_use_id")) for block in content if block["type"] == "tool_result"]
+        if asked or answered:
+            found.append((piece, asked, answered))
+            places.append(place)
+    renamed = fresh_ids(_IDS, found, notes)
+    for place, (piece, asked, answered), (new_calls, new_outputs) in zip(places, found, renamed, strict=True):
+        if new_calls is asked and new_outputs is answered:
             continue
         uses, results = iter(new_calls), iter(new_outputs)
         content = []
@@ -716,44 +712,31 @@ def _rendered(piece: Piece, notes: Notes) -> list[Piece]:
                 blocks.append(_use(block, piece, notes))
             case Output():
                 results.append(_result(block, piece, notes))
-            case Thought(text=text):
-                if text.strip():
-                    notes.add(
-                        "left-out", "thought", "another API's reasoning is not sent", piece, item=piece.item
-                    )
-            case Hosted(name=name):
-                notes.add(
-                    "left-out", "hosted", f"{name!r} was run by another provider", piece, item=piece.item
-                )
             case Text(text=text) if not text.strip():
                 pass
             case _:
                 made = _said(block, is_text_only=is_model)
                 if made is None:
-                    _tell_lost(block, piece, notes)
+                    tell_unsaid(block, piece, notes)
                 else:
                     blocks.append(made)
     if neutral.speaker in ("system", "developer") and blocks:
         notes.add("rewritten", "role", f"the {neutral.speaker} message goes as the user's", piece)
     content: Any = results + blocks
     if not content:
-        notes.add("left-out", "content", "nothing is left of the message", piece, item=piece.item)
+        tell_nothing_left(piece, notes)
         return []
     if len(content) == 1 and content[0]["type"] == "text":
         content = content[0]["text"]
     message = {"role": "assistant" if is_model and not results else "user", "content": content}
-    return [piece.now(with_clean_text(message) if has_surrogate(message) else message, "rendered")]
+    return [piece.now(message, "rendered")]
 
 
 def _use(call: Call, piece: Piece, notes: Notes) -> dict[str, Any]:
-    name = safe_name(call.name, 128)
-    if name != call.name:
-        notes.add("rewritten", "name", f"the tool {call.name!r} goes as {name!r}", piece, call=call.id)
+    name = named(call, 128, piece, notes)
     value, is_object = arguments_object(call)
     if not is_object:
-        notes.add(
-            "rewritten", "arguments", "the arguments go as an object", piece, call=call.id, item=piece.item
-        )
+        tell_arguments(call.id, piece, notes)
     return {"type": "tool_use", "id": call.id, "name": name, "input": value}
 
 
@@ -765,7 +748,7 @@ def _result(output: Output, piece: Piece, notes: Notes) -> dict[str, Any]:
             continue
         said = _said(block, is_text_only=False)
         if said is None:
-            _tell_lost(block, piece, notes)
+            tell_unsaid(block, piece, notes)
         else:
             content.append(said)
     is_text = all(said["type"] == "text" for said in content)
@@ -818,13 +801,6 @@ def _document(data: str, media_type: str, name: str | None) -> dict[str, Any] | 
     if name is not None:
         made["title"] = name
     return made
-
-
-def _tell_lost(block: Any, piece: Piece, notes: Notes) -> None:
-    what = {Image: "a picture", File: "a document"}.get(type(block))
-    if what is None:
-        what = f"a part of type {block.type!r}" if isinstance(block, Unknown) else "a part"
-    notes.add("left-out", "part-type", f"{what} cannot be sent there", piece, item=piece.item)
 
 
 ANTHROPIC_MESSAGES: Final = AnthropicMessages()

@@ -16,8 +16,9 @@ from .._pieces import Joint, Piece
 from ..entries import Item
 from ..findings import Finding
 from ..items.shapes import shape_of
-from ._base import IdRule, Notes, Rule, fresh_ids, has_surrogate, safe_name, with_clean_text, word
-from ._neutral import Call, File, Hosted, Image, Output, Text, Thought, Unknown, arguments_text, read
+from ._base import IdRule, Notes, Rule, fresh_ids, has_surrogate, safe_name, word
+from ._neutral import Call, File, Image, Output, Text, arguments_text, read
+from ._telling import named, tell_arguments, tell_error_flag, tell_nothing_left, tell_unsaid
 
 __all__ = ["NO_OUTPUT", "OPENAI_CHAT", "OpenAIChat"]
 
@@ -112,7 +113,7 @@ _RULES: Final[Mapping[str, Rule]] = dict(
     ]
 )
 
-_IDS: Final = IdRule(re.compile(r"[\s\S]+"), 40, unique=False)
+_IDS: Final = IdRule(re.compile(r"[^\ud800-\udfff]+"), 40, unique=False)
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _PARTS: Final[Mapping[Any, frozenset[str]]] = {
     "user": frozenset({"text", "image_url", "input_audio", "file"}),
@@ -328,6 +329,7 @@ def _mended(piece: Piece, notes: Notes) -> Piece | None:
         mended = _mended_calls(calls if type(calls) is list else [], piece, notes)
         if not mended:
             del new["tool_calls"]
+            notes.add("rewritten", "calls-empty", "the message goes without its empty list of calls", piece)
         elif mended is not calls:
             new["tool_calls"] = mended
     refusal = item.get("refusal")
@@ -344,9 +346,6 @@ def _mended(piece: Piece, notes: Notes) -> Piece | None:
             notes.add(
                 "rewritten", "content", "the tool gave back nothing", piece, call=item.get("tool_call_id")
             )
-    if has_surrogate(new):
-        new = with_clean_text(new)
-        notes.add("rewritten", "surrogate", "half characters go as U+FFFD", piece)
     same = len(new) == len(item) and all(new.get(key) is value for key, value in item.items())
     if same:
         return piece
@@ -380,23 +379,24 @@ def _mended_calls(calls: list[Any], piece: Piece, notes: Notes) -> list[Any]:
 
 def _with_call_ids(pieces: list[Piece], notes: Notes) -> list[Piece]:
     """With call ids that this API takes, the same on call and output."""
-    named = []
-    for piece in pieces:
+    found = []
+    places = []
+    for place, piece in enumerate(pieces):
         calls = piece.item.get("tool_calls")
-        asked = [str(call.get("id") or "") for call in calls] if type(calls) is list else []
-        is_output = piece.item.get("role") == "tool"
-        named.append((piece, asked, [str(piece.item.get("tool_call_id") or "")] if is_output else []))
-    renamed = fresh_ids(_IDS, named, notes)
-    for place, ((piece, calls, outputs), (new_calls, new_outputs)) in enumerate(
-        zip(named, renamed, strict=True)
-    ):
-        if new_calls is not calls:
+        asked = [word(call.get("id")) for call in calls] if type(calls) is list else ()
+        answered = [word(piece.item.get("tool_call_id"))] if piece.item.get("role") == "tool" else ()
+        if asked or answered:
+            found.append((piece, asked, answered))
+            places.append(place)
+    renamed = fresh_ids(_IDS, found, notes)
+    for place, (piece, asked, answered), (new_calls, new_outputs) in zip(places, found, renamed, strict=True):
+        if new_calls is not asked:
             listed = [
                 call if call.get("id") == new else {**call, "id": new}
                 for call, new in zip(piece.item["tool_calls"], new_calls, strict=True)
             ]
             pieces[place] = piece.now({**piece.item, "tool_calls": listed}, "mended")
-        elif new_outputs is not outputs:
+        elif new_outputs is not answered:
             pieces[place] = piece.now({**piece.item, "tool_call_id": new_outputs[0]}, "mended")
     return pieces
 
@@ -436,42 +436,23 @@ def _rendered(piece: Piece, notes: Notes) -> tuple[list[Piece], list[Piece]]:
                 say()
                 made.append({"role": "tool", "tool_call_id": block.id, "content": _output_text(block)})
                 if block.is_error:
-                    notes.add(
-                        "rewritten",
-                        "error-flag",
-                        "this API flags no error: its text stays",
-                        piece,
-                        call=block.id,
-                    )
+                    tell_error_flag(block, piece, notes)
                 pictures += _beside(block, piece, notes)
-            case Thought(text=text):
-                if text.strip():
-                    notes.add(
-                        "left-out", "thought", "another API's reasoning is not sent", piece, item=piece.item
-                    )
-            case Hosted(name=name):
-                notes.add(
-                    "left-out", "hosted", f"{name!r} was run by another provider", piece, item=piece.item
-                )
             case Text(text=text) if not text.strip():
                 pass
             case _:
                 part = _part(block, is_text_only=is_model or neutral.speaker != "user")
                 if part is None:
-                    _tell_lost(block, piece, notes)
+                    tell_unsaid(block, piece, notes)
                     continue
                 if calls:
-                    say()
+                    notes.add("moved", "output-order", "what was said after a call goes before it", piece)
                 parts.append(part)
     say()
     if not made:
-        notes.add("left-out", "content", "nothing is left of the message", piece, item=piece.item)
-    shown = [{"role": "user", "content": pictures}] if pictures else []
-    return [_clean(piece, item) for item in made], [_clean(piece, item) for item in shown]
-
-
-def _clean(piece: Piece, item: dict[str, Any]) -> Piece:
-    return piece.now(with_clean_text(item) if has_surrogate(item) else item, "rendered")
+        tell_nothing_left(piece, notes)
+    shown = [piece.now({"role": "user", "content": pictures}, "rendered")] if pictures else []
+    return [piece.now(item, "rendered") for item in made], shown
 
 
 def _content(parts: list[dict[str, Any]]) -> Any:
@@ -484,19 +465,10 @@ def _content(parts: list[dict[str, Any]]) -> Any:
 
 
 def _call_entry(call: Call, piece: Piece, notes: Notes) -> dict[str, Any]:
-    name = safe_name(call.name, 64)
-    if name != call.name:
-        notes.add("rewritten", "name", f"the tool {call.name!r} goes as {name!r}", piece, call=call.id)
+    name = named(call, 64, piece, notes)
     text, is_object = arguments_text(call)
     if not is_object:
-        notes.add(
-            "rewritten",
-            "arguments",
-            "the arguments go as a JSON object",
-            piece,
-            call=call.id,
-            item=piece.item,
-        )
+        tell_arguments(call.id, piece, notes)
     return {"id": call.id, "type": "function", "function": {"name": name, "arguments": text}}
 
 
@@ -518,7 +490,7 @@ def _beside(output: Output, piece: Piece, notes: Notes) -> list[dict[str, Any]]:
             continue
         part = _part(block, is_text_only=False)
         if part is None:
-            _tell_lost(block, piece, notes)
+            tell_unsaid(block, piece, notes)
         else:
             shown.append(part)
             notes.add("moved", "part-type", "what is no text goes after the outputs", piece, call=output.id)
@@ -540,13 +512,6 @@ def _part(block: Any, *, is_text_only: bool) -> dict[str, Any] | None:
             held = {"filename": name or "document", "file_data": f"data:{media_type};base64,{data}"}
             return {"type": "file", "file": held}
     return None
-
-
-def _tell_lost(block: Any, piece: Piece, notes: Notes) -> None:
-    what = {Image: "a picture", File: "a document"}.get(type(block))
-    if what is None:
-        what = f"a part of type {block.type!r}" if isinstance(block, Unknown) else "a part"
-    notes.add("left-out", "part-type", f"{what} cannot be sent there", piece, item=piece.item)
 
 
 OPENAI_CHAT: Final = OpenAIChat()

@@ -24,10 +24,10 @@ from ._base import (
     fresh_ids,
     has_surrogate,
     safe_name,
-    with_clean_text,
     word,
 )
-from ._neutral import Call, File, Hosted, Image, Output, Text, Thought, Unknown, arguments_text, read
+from ._neutral import Call, File, Image, Output, Text, arguments_text, read
+from ._telling import named, tell_arguments, tell_error_flag, tell_nothing_left, tell_unsaid
 
 __all__ = ["OPENAI_RESPONSES", "OpenAIResponses"]
 
@@ -121,7 +121,7 @@ _RULES: Final[Mapping[str, Rule]] = dict(
     ]
 )
 
-_IDS: Final = IdRule(re.compile(r"[\s\S]+"), 64, unique=True)
+_IDS: Final = IdRule(re.compile(r"[^\ud800-\udfff]+"), 64, unique=True)
 _ITEM_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _PREFIXES: Final = {
     "function_call": "fc",
@@ -425,14 +425,13 @@ def _mended(piece: Piece, notes: Notes) -> Piece | None:
             return None
     elif kind == "function_call":
         call = items.tool_calls(item)[0]
-        text, is_object = arguments_text(Call(call.id or "", call.name, call.arguments))
+        text, _ = arguments_text(Call(call.id or "", call.name, call.arguments))
         if text != call.arguments:
             new["arguments"] = text
-            if not is_object:
-                _tell_arguments(piece, call.id, notes)
+            tell_arguments(call.id, piece, notes)
     elif kind == "custom_tool_call" and type(item.get("input")) is not str:
         new["input"] = "" if item.get("input") is None else items.output_text(item["input"])
-        _tell_arguments(piece, _word(item.get("call_id")), notes)
+        tell_arguments(_word(item.get("call_id")), piece, notes)
     elif kind in ("function_call_output", "custom_tool_call_output"):
         output = item.get("output")
         if type(output) is not str and not _is_output_list(output):
@@ -453,9 +452,6 @@ def _mended(piece: Piece, notes: Notes) -> Piece | None:
             )
     if new:
         item = {**item, **new}
-    if has_surrogate(item):
-        item = with_clean_text(item)
-        notes.add("rewritten", "surrogate", "half characters go as U+FFFD", piece)
     if item is piece.item:
         return piece
     return piece.now(item, "rendered" if shape_of(piece.item) not in ("responses", "plain") else "mended")
@@ -494,12 +490,6 @@ def _read_output(item: Item) -> Output:
     block = read(item).blocks[0]
     assert isinstance(block, Output)
     return block
-
-
-def _tell_arguments(piece: Piece, call_id: str | None, notes: Notes) -> None:
-    notes.add(
-        "rewritten", "arguments", "the arguments go as a JSON object", piece, call=call_id, item=piece.item
-    )
 
 
 def _with_output_kinds(pieces: list[Piece], notes: Notes) -> list[Piece]:
@@ -582,16 +572,18 @@ def _with_item_ids(pieces: list[Piece], notes: Notes) -> list[Piece]:
 
 def _with_call_ids(pieces: list[Piece], notes: Notes) -> list[Piece]:
     """With call ids that this API takes, the same on call and output."""
-    named = []
-    for piece in pieces:
+    found = []
+    places = []
+    for place, piece in enumerate(pieces):
         kind = word(piece.item.get("type", "message"))
         own = [str(_answered_id(piece.item) or "")]
         if kind in _SEARCHES and piece.item.get("call_id") is None:
             own = []
-        named.append((piece, own if kind in _CALLS else [], own if kind in _OUTPUTS else []))
-    for place, ((piece, calls, outputs), (new_calls, new_outputs)) in enumerate(
-        zip(named, fresh_ids(_IDS, named, notes), strict=True)
-    ):
+        if kind in _CALLS or kind in _OUTPUTS:
+            found.append((piece, own if kind in _CALLS else (), own if kind in _OUTPUTS else ()))
+            places.append(place)
+    renamed = fresh_ids(_IDS, found, notes)
+    for place, (piece, calls, outputs), (new_calls, new_outputs) in zip(places, found, renamed, strict=True):
         if new_calls is not calls or new_outputs is not outputs:
             new = (*new_calls, *new_outputs)[0]
             ids = {"call_id": new}
@@ -609,6 +601,7 @@ def _rendered(piece: Piece, notes: Notes) -> list[Piece]:
     neutral = read(piece.item)
     made: list[dict[str, Any]] = []
     parts: list[dict[str, Any]] = []
+    calls: list[dict[str, Any]] = []
     is_model = neutral.speaker == "assistant"
 
     def say() -> None:
@@ -621,55 +614,39 @@ def _rendered(piece: Piece, notes: Notes) -> list[Piece]:
     for block in neutral.blocks:
         match block:
             case Call():
-                say()
-                made.append(_call_item(block, piece, notes))
+                calls.append(_call_item(block, piece, notes))
             case Output():
                 say()
                 value = _output_value(block, piece, notes)
                 made.append({"type": "function_call_output", "call_id": block.id, "output": value})
                 if block.is_error:
-                    notes.add(
-                        "rewritten",
-                        "error-flag",
-                        "this API flags no error: its text stays",
-                        piece,
-                        call=block.id,
-                    )
-            case Thought(text=text):
-                if text.strip():
-                    notes.add(
-                        "left-out", "thought", "another API's reasoning is not sent", piece, item=piece.item
-                    )
-            case Hosted(name=name):
-                notes.add(
-                    "left-out", "hosted", f"{name!r} was run by another provider", piece, item=piece.item
-                )
+                    tell_error_flag(block, piece, notes)
             case Text(text=text) if not text.strip():
                 pass
             case _:
                 part = _assistant_part(block) if is_model else _input_part(block)
                 if part is None:
-                    _tell_lost(block, piece, notes)
-                else:
-                    parts.append(part)
+                    tell_unsaid(block, piece, notes)
+                    continue
+                if calls:
+                    why = "what was said after a call goes before it"
+                    notes.add("moved", "output-order", why, piece)
+                parts.append(part)
     say()
+    # No message may stand between a call and its output.
+    made += calls
     if not made:
-        notes.add("left-out", "content", "nothing is left of the message", piece, item=piece.item)
-    out = []
-    for item in made:
-        out.append(piece.now(with_clean_text(item) if has_surrogate(item) else item, "rendered"))
-    return out
+        tell_nothing_left(piece, notes)
+    return [piece.now(item, "rendered") for item in made]
 
 
 def _call_item(call: Call, piece: Piece, notes: Notes) -> dict[str, Any]:
-    name = safe_name(call.name, 64)
-    if name != call.name:
-        notes.add("rewritten", "name", f"the tool {call.name!r} goes as {name!r}", piece, call=call.id)
+    name = named(call, 64, piece, notes)
     if call.kind == "custom" and type(call.arguments) is str:
         return {"type": "custom_tool_call", "call_id": call.id, "name": name, "input": call.arguments}
     text, is_object = arguments_text(call)
     if not is_object:
-        _tell_arguments(piece, call.id, notes)
+        tell_arguments(call.id, piece, notes)
     return {"type": "function_call", "call_id": call.id, "name": name, "arguments": text}
 
 
@@ -679,7 +656,7 @@ def _output_value(output: Output, piece: Piece, notes: Notes) -> Any:
     for block in output.blocks:
         part = _input_part(block)
         if part is None:
-            _tell_lost(block, piece, notes)
+            tell_unsaid(block, piece, notes)
         elif part.get("text") != "":
             parts.append(part)
     if not parts:
@@ -709,13 +686,6 @@ def _assistant_part(block: Any) -> dict[str, Any] | None:
     if isinstance(block, Text):
         return {"type": "output_text", "text": block.text, "annotations": []}
     return None
-
-
-def _tell_lost(block: Any, piece: Piece, notes: Notes) -> None:
-    what = {Image: "a picture", File: "a document"}.get(type(block))
-    if what is None:
-        what = f"a part of type {block.type!r}" if isinstance(block, Unknown) else "a part"
-    notes.add("left-out", "part-type", f"{what} cannot be sent there", piece, item=piece.item)
 
 
 OPENAI_RESPONSES: Final = OpenAIResponses()

@@ -96,7 +96,7 @@ def output_item(call: ToolCallPart, text: str, shape: Shape, *, is_error: bool =
     """An output that answers a call, in the shape of the item that holds the call."""
     call_id = call.id or ""
     if shape == "responses":
-        word = f"{call.kind}_call_output"
+        word = "custom_tool_call_output" if call.kind == "custom" else f"{call.kind}_call_output"
         if call.kind == "shell":
             return {"type": word, "call_id": call_id, "output": [_shell_result(text)]}
         if call.kind == "apply_patch":
