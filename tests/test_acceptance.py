@@ -64,8 +64,7 @@ def test_only_what_the_newest_boundary_leaves_is_looked_at() -> None:
         call("c2", "two"),
         user("u3"),
     ]
-    # The summary is what kept_items makes of it, in a part that this API does not know.
-    assert found(entries) == [("part-type", "k", None), ("output-missing", "c2", "two")]
+    assert found(entries) == [("output-missing", "c2", "two")]
 
 
 def test_items_in_place_of_others_are_those_of_the_compaction() -> None:

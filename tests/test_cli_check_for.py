@@ -32,9 +32,9 @@ def test_each_api_is_named_with_what_it_finds_and_what_is_changed(unanswered: Pa
     note, *lines = result.stdout.splitlines()
     assert note == run("check", unanswered).stdout.rstrip("\n")
     assert [line.split(": ")[1:4] for line in lines] == [
-        ["openai-responses", "error", "entry c, call one"],
+        ["openai-responses", "error", "item 1, entry c, call one"],
         ["openai-responses", "entry c, call one", "added"],
-        ["openai-chat", "error", "entry c"],
+        ["openai-chat", "error", "item 1, entry c"],
         ["openai-chat", "entry c, call one", "added"],
     ]
     assert all(line.startswith(f"{unanswered}: ") for line in lines)
@@ -51,7 +51,8 @@ def test_as_json_it_is_one_object_per_finding_and_per_change(unanswered: Path) -
     result = run("check", unanswered, "--for", "openai-responses", "--json")
     note, finding, change = json_lines(result)
     assert [note] == json_lines(run("check", unanswered, "--json"))
-    assert finding.pop("message").startswith("item 1: ")
+    assert finding.pop("message")
+    assert finding.pop("item") == 1
     assert finding == {
         "api": "openai-responses",
         "rule": "output-missing",
@@ -85,7 +86,7 @@ def test_items_that_every_api_takes_are_fine(log: Path) -> None:
 def test_notes_and_changes_are_no_faults(log: Path) -> None:
     make(log, said("u", "user", "go"), said("a", "assistant", "done"))
     result = run("check", log, "--for", "anthropic-messages")
-    assert result.stdout.startswith(f"{log}: anthropic-messages: note: entry a: item 1: ")
+    assert result.stdout.startswith(f"{log}: anthropic-messages: note: item 1, entry a: ")
     assert "anthropic-messages: nothing is wrong, 1 note; 0 changes\n" in result.stderr
     assert result.exit_code == 0
     make(

@@ -186,7 +186,8 @@ def check(imported: Imported) -> None:
         if isinstance(entry, MessageEntry):
             assert entry.family is None or entry.family.startswith("openai-responses/")
         if isinstance(entry, CompactionEntry):
-            assert entry.compaction.family is None
+            family = entry.compaction.family
+            assert family is None or family.startswith("openai-responses/")
             assert entry.compaction.summary or entry.compaction.replacement
         if isinstance(entry, RunEntry):
             assert entry.run.started_at <= entry.run.completed_at
@@ -246,7 +247,19 @@ def test_items_are_the_very_objects_that_were_decoded() -> None:
     assert list(message) == list(item)
 
 
-def test_imported_items_have_no_family() -> None:
+def test_items_have_the_family_of_the_model_in_force() -> None:
+    rollout = Rollout().item(type="reasoning", summary=[], encrypted_content="gAAA")
+    rollout("turn_context", model="gpt-5-codex").item(type="reasoning", summary=[], encrypted_content="gAAB")
+    rollout("compacted", message="", replacement_history=[{"type": "compaction", "encrypted_content": "c"}])
+    rollout("turn_context", model="gpt-5.1").item(type="reasoning", summary=[], encrypted_content="gAAC")
+    entries = rollout.read().entries
+    families = [entry.family for entry in entries if isinstance(entry, MessageEntry)]
+    assert families == [None, "openai-responses/direct/gpt-5-codex", "openai-responses/direct/gpt-5.1"]
+    (compaction,) = [entry.compaction for entry in entries if isinstance(entry, CompactionEntry)]
+    assert compaction.family == "openai-responses/direct/gpt-5-codex"
+
+
+def test_items_of_no_known_model_have_no_family() -> None:
     rollout = Rollout().item(type="reasoning", summary=[], encrypted_content="gAAA")
     rollout(
         "compacted", message="", replacement_history=[{"type": "compaction", "encrypted_content": "gAAA"}]

@@ -60,6 +60,7 @@ __all__ = [
     "Why",
     "build_context",
     "context_at",
+    "live_rows",
     "weigh",
 ]
 
@@ -211,6 +212,12 @@ def _faults(pieces: Sequence[Piece], api: Api, paused: bool) -> list[Finding]:
     """The rules that pieces break."""
     found = api.check([piece.item for piece in pieces], paused=paused)
     return [finding for finding in found if finding.severity != "note"]
+
+
+def live_rows(entries: Sequence[Entry], target: Target | None = None) -> tuple[ContextRow, ...]:
+    """The items that the newest boundary leaves, as they are stored: step 1 alone."""
+    pieces, _ = _boundary(entries[active_from(entries) :], target, strict=False)
+    return tuple(ContextRow(p.item, p.entry, p.sources, p.why) for p in pieces)
 
 
 def context_at(
