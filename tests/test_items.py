@@ -8,11 +8,13 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
+from histories import faulty
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import json_objects, json_values
 
 from transcript_log import items
+from transcript_log.entries import Entry, MessageEntry
 from transcript_log.items import (
     HOSTED,
     ImagePart,
@@ -553,3 +555,11 @@ def test_every_name_of_the_package_can_be_taken_from_it() -> None:
     assert set(items.__all__) <= set(vars(items))
     assert callable(items.parts)
     assert callable(items.text)
+
+
+@given(faulty())
+def test_reading_calls_and_outputs_at_once_is_reading_them_apart(entries: list[Entry]) -> None:
+    for entry in entries:
+        if isinstance(entry, MessageEntry):
+            item = entry.message
+            assert items.calls_and_outputs(item) == (items.tool_calls(item), items.tool_outputs(item))

@@ -537,7 +537,7 @@ def _without_cut_calls(pieces: Sequence[Piece]) -> tuple[list[Piece], list[Chang
     for piece in pieces:
         if piece.begins:
             finish = piece.finish
-        elif not is_from_model(piece.item):
+        elif finish is not None and not is_from_model(piece.item):
             finish = None
         reason = finish_word(piece.item) or finish
         if reason not in _LIMITS:

@@ -398,14 +398,15 @@ def _paired(
     kept: list[Piece] = []
     changes: list[Change] = []
     for piece in pieces:
-        if piece.interrupted or (items.role(piece.item) == "assistant" and items.is_aborted(piece.item)):
+        item = piece.item
+        if piece.interrupted or (item.get("role") == "assistant" and items.is_aborted(item)):
             changes.append(
                 Change(
                     kind="left-out",
                     rule="interrupted",
                     message="the answer was broken off: it is history, and no context",
                     entry=piece.entry,
-                    item=piece.item,
+                    item=item,
                 )
             )
         else:

@@ -143,17 +143,21 @@ def read(item: Mapping[str, Any]) -> Neutral:
     if type(content) is not list:
         # What was thought stands beside the text there.
         blocks = [] if content is None else [_block(content)]
-        blocks += [Thought(part.text) for part in items.reasoning(item)]
+        if not _REASONING.isdisjoint(item):
+            blocks += [Thought(part.text) for part in items.reasoning(item)]
     else:
-        blocks = _blocks(item, content)
+        blocks = _blocks(content)
     refusal = item.get("refusal")
     if type(refusal) is str and refusal:
         blocks.append(Text(refusal))
     if type(listed) is list:
-        blocks += [_call(part) for part in items.tool_calls({"role": "assistant", "tool_calls": listed})]
+        blocks += [_call(part) for part in items.chat_calls(item)]
     if any(isinstance(block, Call) for block in blocks):
         return Neutral("assistant", blocks)  # whoever it says it is from
     return Neutral(_SPEAKERS.get(speaker, "user"), blocks)
+
+
+_REASONING: Final = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
 
 
 def _plain(item: Mapping[str, Any], kind: str) -> list[Block] | None:
@@ -172,14 +176,10 @@ def _plain(item: Mapping[str, Any], kind: str) -> list[Block] | None:
     return None
 
 
-def _blocks(item: Mapping[str, Any], content: list[Any]) -> list[Block]:
-    kinds = {kind for block in content if type(block) is dict and type(kind := block.get("type")) is str}
-    places: dict[int, Block] = {}
-    if "tool_use" in kinds or "toolCall" in kinds:
-        alone = item if "tool_calls" not in item else {"role": "assistant", "content": content}
-        places = {part.place: _call(part) for part in items.tool_calls(alone)}
-    if "tool_result" in kinds:
-        places |= {part.place: _output(part) for part in items.tool_outputs(item)}
+def _blocks(content: list[Any]) -> list[Block]:
+    calls, outputs = items.calls_and_outputs({"content": content})
+    places: dict[int, Block] = {part.place: _call(part) for part in calls}
+    places.update((part.place, _output(part)) for part in outputs)
     return [
         places[place] if place in places else _block(block)
         for place, block in enumerate(content)

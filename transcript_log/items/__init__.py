@@ -13,6 +13,7 @@ provider, spell the keys of providers.
 
 from __future__ import annotations
 
+from ._messages import chat_calls
 from .outputs import output_images, output_text
 from .part_types import (
     HOSTED,
@@ -74,6 +75,7 @@ __all__ = [
     "call_id",
     "calls_and_outputs",
     "canonicalize_native_compaction",
+    "chat_calls",
     "function_call_output",
     "has_opaque",
     "hosted_calls",

@@ -122,21 +122,24 @@ def calls_and_outputs(item: Item) -> tuple[tuple[ToolCallPart, ...], tuple[ToolO
     """What :func:`tool_calls` and :func:`tool_outputs` give, with little ado for an item that has none."""
     kind = item.get("type")
     if type(kind) is str and kind != "message":
-        if kind in FLAT_CALLS:
-            return tool_calls(item), ()
-        return tool_calls(item), tool_outputs(item)
+        return tool_calls(item), () if kind in FLAT_CALLS else tool_outputs(item)
     speaker = item.get("role")
     if type(speaker) is str and speaker in OUTPUT_ROLES:
-        return (), tool_outputs(item)
+        output = output_of_message(item)
+        return (), () if output is None else (output,)
     content = item.get("content")
-    has_calls = has_outputs = False
+    calls: list[ToolCallPart] = []
+    outputs: list[ToolOutputPart] = []
     if type(content) is list:
-        for block in content:
+        for place, block in enumerate(content):
             word = block.get("type") if type(block) is dict else None
-            has_outputs = has_outputs or word == "tool_result"
-            has_calls = has_calls or word in ("tool_use", "toolCall")
-    has_calls = has_calls or type(item.get("tool_calls")) is list
-    return tool_calls(item) if has_calls else (), tool_outputs(item) if has_outputs else ()
+            if word == "tool_result":
+                outputs.append(output_of_block(block, word, place))
+            elif word in ("tool_use", "toolCall"):
+                calls.append(call_of_block(block, word, place))
+    if "tool_calls" in item:
+        calls += chat_calls(item)
+    return tuple(calls), tuple(outputs)
 
 
 def hosted_calls(item: Item) -> tuple[ToolCallPart, ...]:
