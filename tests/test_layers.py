@@ -20,6 +20,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 PACKAGE: Final = "transcript_log"
 
 FLOORS: Final = {
+    "_collector": 0,
     "_identity": 0,
     "_version": 0,
     "errors": 0,

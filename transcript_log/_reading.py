@@ -6,7 +6,6 @@ No lock is taken and nothing is written. ``jsonl`` puts a store around this.
 from __future__ import annotations
 
 import contextlib
-import gc
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Final, NoReturn, TypeVar
 
 from . import _json
 from ._active import BoundarySearch
+from ._collector import collector_paused
 from ._logfile.files import closing, open_to_read, telling
 from ._logfile.reader import (
     BatchReader,
@@ -41,7 +41,6 @@ __all__ = [
     "RESEAL_HEADER",
     "Head",
     "active_entries",
-    "collector_paused",
     "last_entries",
     "load_details",
     "load_entries",
@@ -153,21 +152,6 @@ def opened(path: str, *, follow: bool = True) -> Iterator[int | None]:
     finally:
         if fd is not None:
             closing(fd)
-
-
-@contextlib.contextmanager
-def collector_paused() -> Iterator[None]:
-    """Keep the cyclic collector from walking over a growing load, and leave it as it was.
-
-    Decoded JSON has no cycles; walking it doubles the time of a load.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 # ------------------------------------------------------------------------------- strict

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from . import _json
+from ._collector import collector_paused
 from ._logfile.reader import BatchReader, CutError, Fault, Torn
-from ._reading import RESEAL_HEADER, Head, collector_paused, opened, read_head
+from ._reading import RESEAL_HEADER, Head, opened, read_head
 from .codec import decode_detail, decode_entry, detail_from_value, entry_from_value
 from .entries import Entry, Json
 from .errors import EntryError

@@ -19,6 +19,7 @@ import orjson
 
 from . import items
 from ._active import active_from
+from ._collector import collector_paused
 from ._hosted import is_paused
 from ._pairing import (
     STAND_IN_BEGAN,
@@ -170,6 +171,18 @@ def build_context(
         ContextError: The API would still refuse it, as one without any message.
         TargetError: The target's API is not known here.
     """
+    with collector_paused():
+        return _built(entries, target, details, strict=strict, attachments=attachments)
+
+
+def _built(
+    entries: Sequence[Entry],
+    target: Target | None,
+    details: Details | None,
+    *,
+    strict: bool,
+    attachments: bool,
+) -> Context:
     api = None if target is None else api_of(target.api)
     live = entries[active_from(entries) :]
     pieces, changes = _boundary(live, target, strict=strict)
