@@ -9,13 +9,29 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from case_contexts import rules
 from click.testing import CliRunner, Result
+from test_cases import folder as cases_folder
 
+from transcript_log.apis import check_items
 from transcript_log.cli import main
+from transcript_log.context import build_context, live_rows
+from transcript_log.entries import Entry, Item, MessageEntry
+from transcript_log.errors import ContextError
+from transcript_log.families import Target
+from transcript_log.importers.codex import import_codex
+from transcript_log.items import has_opaque
+
+DIALECTS: Final = {
+    "openai-responses": "responses",
+    "openai-chat": "chat",
+    "anthropic-messages": "anthropic",
+}
 
 
 def folder() -> Path:
@@ -148,3 +164,64 @@ def test_a_foreign_session_is_never_salvaged(name: str) -> None:
     assert result.exit_code == 1
     assert len(result.stderr.splitlines()) == 1
     assert (CORPUS / name).read_bytes() == before
+
+
+# ------------------------------------------------------------------------------ contexts
+
+
+def entries_of(name: str) -> list[Entry]:
+    path = CORPUS / name
+    with path.open("rb") as file:
+        return list(
+            import_codex([line + b"\n" for line in file.read().split(b"\n") if line], path=str(path)).entries
+        )
+
+
+def family_of(entries: list[Entry]) -> str | None:
+    """The family of the last item of a model that told one."""
+    told = [entry.family for entry in entries if isinstance(entry, MessageEntry) and entry.family is not None]
+    return told[-1] if told else None
+
+
+@pytest.mark.parametrize("api", sorted(DIALECTS))
+@pytest.mark.parametrize("name", each(CODEX))
+def test_a_context_of_a_real_session_is_acceptable_at_every_entry(name: str, api: str) -> None:
+    entries = entries_of(name)
+    family = family_of(entries)
+    reads = frozenset() if family is None else frozenset({family})
+    target = Target(api, "any", reads=reads)
+    step = max(1, len(entries) // 25)
+    for end in [*range(len(entries), 0, -step)]:
+        try:
+            context = build_context(entries[:end], target)
+        except ContextError as error:
+            # Before anybody said anything there is nothing to send.
+            if [finding.rule for finding in error.findings] != ["empty-input"]:
+                raise
+            continue
+        assert [f for f in check_items(context.items, target) if f.severity != "note"] == []
+        problems = rules(cases_folder()).problems(DIALECTS[api], context.items)
+        assert [problem for problem in problems if not leads_to_search(problem, context.items)] == []
+
+
+def leads_to_search(problem: str, items: list[Item]) -> bool:
+    """Whether the checker misses the search for tools that a reasoning led to: it knows of none."""
+    place = re.fullmatch(r"reasoning without following item at (\d+)", problem)
+    return place is not None and items[int(place[1]) + 1].get("type") == "tool_search_call"
+
+
+@pytest.mark.parametrize("name", each(CODEX))
+def test_a_real_session_keeps_its_reasoning_for_its_own_model(name: str) -> None:
+    """What its own model sealed and can still be sent is sent, and every loss is told."""
+    entries = entries_of(name)
+    family = family_of(entries)
+    if family is None:
+        return
+    target = Target("openai-responses", "any", reads=frozenset({family}))
+    context = build_context(entries, target)
+    sent = [row.entry for row in context.rows if has_opaque(row.item)]
+    told = {change.entry for change in context.changes if change.kind == "left-out"}
+    live = {row.entry for row in live_rows(entries, target)}
+    for entry in entries:
+        if isinstance(entry, MessageEntry) and entry.id in live and has_opaque(entry.message):
+            assert (entry.id in sent) != (entry.id in told)
