@@ -468,15 +468,16 @@ def _readable(pieces: Sequence[Piece], target: Target, notes: Notes) -> list[Pie
     """Without what the target cannot read; what came with reasoning that goes is marked."""
     out: list[Piece] = []
     is_bound = target.binds_to_prefix
+    readable = {family for family in {piece.family for piece in pieces} if target.can_read(family)}
     lost = False
     gone: set[tuple[str, str | None]] = set()
     for piece in pieces:
         item = piece.item
         part: Item | None = item
         why = ""
-        if not target.can_read(piece.family):
+        if piece.family not in readable:
             part = portable_part(item)
-            why = f"it can be read by {piece.family or 'a family not told'} alone"
+            why = f"what is private in it can be read by {piece.family or 'a family not told'} alone"
         elif is_bound and piece.old:
             part = without_thinking(item)
             why = "thinking from before the compaction would be refused"
@@ -520,16 +521,12 @@ def _is_ready(pieces: Sequence[Piece], api: Api, target: Target) -> bool:
     found = api.check([piece.item for piece in pieces], paused=paused)
     if any(finding.severity != "note" for finding in found):
         return False
-    can_read: dict[str | None, bool] = {}
+    readable = {family for family in {piece.family for piece in pieces} if target.can_read(family)}
     is_bound = target.binds_to_prefix
     for piece in pieces:
         if piece.interrupted or (piece.orphaned and "id" in piece.item):
             return False
-        family = piece.family
-        known = can_read.get(family)
-        if known is None:
-            known = can_read[family] = target.can_read(family)
-        if not known and portable_part(piece.item) is not piece.item:
+        if piece.family not in readable and portable_part(piece.item) is not piece.item:
             return False
         if is_bound and piece.old and without_thinking(piece.item) is not piece.item:
             return False
