@@ -23,12 +23,18 @@ _TIMES = (("timestamp",), ("compaction", "responseTimestamp"), ("run", "startedA
 
 @dataclass(frozen=True)
 class Case:
-    """One vector. ``quirk`` is None for a case that every port has to match."""
+    """One vector. ``quirk`` is None for a case that every port has to match.
+
+    ``source`` says where a case comes from that was not computed, and ``assumption`` what it
+    takes for granted.
+    """
 
     name: str
     input: Any
     expect: Any
     quirk: str | None = None
+    source: str | None = None
+    assumption: str | None = None
 
 
 def folder() -> Path:

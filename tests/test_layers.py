@@ -35,6 +35,7 @@ FLOORS: Final = {
     "boundary": 2,
     "codec": 2,
     "projection": 2,
+    "response": 2,
     "store": 2,
     "_pieces": 2,
     "_batch": 3,
@@ -114,7 +115,7 @@ PROVIDER_WORDS: Final = frozenset(
 )
 """Words of providers, which only some modules spell."""
 
-SPELLERS: Final = frozenset({"apis", "importers", "items"})
+SPELLERS: Final = frozenset({"apis", "importers", "items", "response"})
 """Whose business they are."""
 
 SPELLED_TOO: Final = {"counts": {"toolResult"}, "testing": {"encrypted_content"}}

@@ -1,0 +1,102 @@
+"""Chat Completions, of OpenAI and of the many that answer like it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from .. import items
+from ._values import Object, as_list, as_object, as_text, has_text, joined
+from .answers import ChatResponse, ReplayBlocks
+from .calls import ToolCall, call_of, decoded
+from .finish import CUTTING, FinishReason, settle, word_for
+from .reasoning import extract_reasoning
+from .usage import CHAT, Usage
+
+__all__ = ["looks_right", "read"]
+
+# Words beyond those of ``normalize_finish_reason``; docs/responses.md has their sources.
+_WORDS: Final[Mapping[str, FinishReason]] = {
+    "function_call": FinishReason.TOOL_USE,
+    "error": FinishReason.ERROR,
+    "insufficient_system_resource": FinishReason.ERROR,
+    "model_length": FinishReason.CONTEXT_WINDOW_EXCEEDED,
+}
+
+
+def looks_right(raw: Object) -> bool:
+    """Whether an answer is one of Chat Completions."""
+    return type(raw.get("choices")) is list or raw.get("object") == "chat.completion"
+
+
+def read(raw: Object) -> ChatResponse:
+    """The response that such an answer is."""
+    choices = as_list(raw.get("choices"))
+    choice = as_object(choices[0]) if choices else {}
+    message = choice.get("message")
+    said = as_object(message)
+    word = as_text(choice.get("finish_reason"))
+    refusal = said.get("refusal")
+    refused = has_text(refusal)
+    told = word_for(choice.get("finish_reason"), _WORDS)
+    calls = list(_calls(said, is_cut=False))
+    finish = settle(told, calls=bool(calls), refused=refused)
+    if finish in CUTTING:
+        calls = list(_calls(said, is_cut=True))
+    return ChatResponse(
+        text=_text(said, refusal if refused else None),
+        reasoning=_reasoning(raw, said),
+        tool_calls=tuple(calls),
+        usage=Usage.from_raw(raw.get("usage"), CHAT),
+        finish_reason=finish,
+        raw_finish_reason=word,
+        id=as_text(raw.get("id")),
+        model=as_text(raw.get("model")),
+        provider=as_text(raw.get("provider")),
+        raw=raw,
+        replay_blocks=ReplayBlocks(CHAT, (message,) if isinstance(message, Mapping) else ()),
+    )
+
+
+def _text(said: Object, refusal: str | None) -> str | None:
+    content = said.get("content")
+    pieces = [content] if type(content) is str else [_piece(block) for block in as_list(content)]
+    found = [piece for piece in pieces if piece is not None]
+    if refusal is not None and not has_text("".join(found)):
+        return refusal
+    return joined([found, [refusal]] if refusal is not None else [found])
+
+
+def _piece(block: Any) -> str | None:
+    owner = as_object(block)
+    kind = owner.get("type")
+    return as_text(owner.get("refusal" if kind == "refusal" else "text"))
+
+
+def _reasoning(raw: Object, said: Object) -> str | None:
+    found = extract_reasoning(raw)
+    if found is None:
+        found = "".join(part.text for part in items.reasoning(said))
+    if not found:
+        # Mistral: a block of content that is thinking, with text blocks inside it.
+        inner = [
+            as_object(block).get("thinking")
+            for block in as_list(said.get("content"))
+            if as_object(block).get("type") == "thinking"
+        ]
+        found = "".join(
+            text
+            for blocks in inner
+            for part in as_list(blocks)
+            if (text := as_text(as_object(part).get("text")))
+        )
+    return found or None
+
+
+def _calls(said: Object, *, is_cut: bool) -> Iterator[ToolCall]:
+    for part in items.tool_calls(said):
+        yield call_of(part, is_cut=is_cut)
+    old = as_object(said.get("function_call"))
+    if old:  # before tools there were functions, without an id
+        raw = old.get("arguments")
+        yield ToolCall("", as_text(old.get("name")) or "", decoded(raw, "function"), raw, "function", is_cut)

@@ -1,0 +1,90 @@
+"""A tool call as the author of an agent runs it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .. import items
+from .._json import decode_exact
+from ..entries import Json
+from ._values import Object, as_object, as_text
+
+__all__ = ["ToolCall", "call_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call that a model made, to be run and answered.
+
+    Attributes:
+        id: What the output must name; empty where the provider gave none, as Gemini may.
+        name: The tool.
+        arguments: The decoded object where they are one; else as they stand in the answer, such
+            as the free text of a custom tool, or text that cannot be read.
+        raw_arguments: As they stand in the answer: JSON text, free text, or an object.
+        kind: ``"function"``, ``"custom"``, ``"local_shell"``, ``"shell"``, ``"apply_patch"``,
+            ``"computer"``, or another word that the provider spells before ``_call``.
+        is_cut: The answer ended, or may have, before the call was whole: its arguments
+            may be incomplete even where they can be read.
+    """
+
+    id: str
+    name: str
+    arguments: Json
+    raw_arguments: Json = None
+    kind: str = "function"
+    is_cut: bool = False
+
+    __hash__ = None  # type: ignore[assignment]  # arguments are dicts
+
+    @property
+    def is_runnable(self) -> bool:
+        """Whether the call is whole, and its arguments can be read. Run no other."""
+        if self.is_cut or not self.name:
+            return False
+        return isinstance(self.arguments, dict if self.kind == "function" else dict | str | list)
+
+
+def decoded(raw: Any, kind: str) -> Json:
+    """The arguments of a call: an object where they are one, and else as they stand."""
+    if kind == "custom":
+        return raw
+    if raw is None or raw == "":
+        return {} if kind == "function" else raw  # a call without arguments
+    if type(raw) is not str:
+        return raw
+    try:
+        value = decode_exact(raw.encode())
+    except ValueError:
+        return raw
+    return value if type(value) is dict else raw
+
+
+def call_of(part: items.ToolCallPart, *, is_cut: bool) -> ToolCall:
+    """The call that a part of an item is."""
+    return ToolCall(
+        part.id or "",
+        part.name,
+        decoded(part.arguments, part.kind),
+        part.arguments,
+        part.kind,
+        is_cut,
+    )
+
+
+def call_given(value: ToolCall | Object) -> ToolCall:
+    """A call that was made by hand: one already, or an object with ``id``, ``name``, ``arguments``."""
+    if isinstance(value, ToolCall):
+        return value
+    owner = as_object(value)
+    raw = owner["arguments"] if "arguments" in owner else owner.get("args")
+    kind = as_text(owner.get("kind")) or "function"
+    return ToolCall(
+        as_text(owner.get("id")) or "",
+        as_text(owner.get("name")) or "",
+        decoded(raw, kind),
+        raw,
+        kind,
+        owner.get("is_cut") is True,
+    )
