@@ -5,7 +5,7 @@
 cases of the same vocabulary can be put there: a word of theirs that is not known here fails
 the test, and the failure names it.
 
-Cases about parts that this version does not have, such as usage and other agents' sessions,
+Cases about parts that this version does not have, such as other agents' sessions,
 are listed by ``test_what_waits``.
 """
 
@@ -35,6 +35,7 @@ from typing import Any, Final
 
 import pytest
 from case_contexts import ContextChecks
+from case_responses import RESPONSE_OPERATIONS, ResponseChecks
 
 from transcript_log import Detail, Finding, JsonlStore, Scan, TranscriptError, new_message, session_path
 from transcript_log.codec import encode_detail, encode_entry, encode_header, entry_from_value
@@ -48,8 +49,6 @@ STORE_OPERATIONS: Final = ("load", "scan", "read", "append", "list", "cli")
 CONTEXT_OPERATIONS: Final = ("build_context", "reconcile", "family_filter")
 OTHER_OPERATIONS: Final = (
     "compact",
-    "normalize_usage",
-    "normalize_response",
     "import",
     "export",
     "fork",
@@ -57,6 +56,9 @@ OTHER_OPERATIONS: Final = (
 )
 CONTEXT_KEYS: Final = frozenset(
     name.removeprefix("expect_") for name in vars(ContextChecks) if name.startswith("expect_")
+)
+RESPONSE_KEYS: Final = frozenset(
+    name.removeprefix("expect_") for name in vars(ResponseChecks) if name.startswith("expect_")
 )
 NOBODY: Final = 65534
 LIMIT: Final = 60.0
@@ -190,7 +192,10 @@ KNOWN_INPUTS: Final = frozenset(
         "file_name",
         "file_parts",
         "file_text",
+        "headers",
         "items",
+        "provider",
+        "response",
         "scenario",
         "session_ids",
         "store",
@@ -198,6 +203,7 @@ KNOWN_INPUTS: Final = frozenset(
         "then_append_entries",
         "tty",
         "umask",
+        "usage",
     }
 )
 
@@ -343,6 +349,7 @@ class Run:
     first: Scan | None = None
     process: subprocess.CompletedProcess[bytes] | None = None
     built: ContextChecks | None = None
+    read: ResponseChecks | None = None
 
     @property
     def log(self) -> Path:
@@ -378,6 +385,9 @@ class Run:
     def check(self, expect: dict[str, Any]) -> None:
         """Hold what came of it against the words of an expectation."""
         for key, value in expect.items():
+            if self.read is not None and key in RESPONSE_KEYS:
+                getattr(self.read, f"expect_{key}")(value)
+                continue
             if key in CONTEXT_KEYS:
                 getattr(self.context(), f"expect_{key}")(value)
                 continue
@@ -927,6 +937,9 @@ def carry_out(run: Run) -> None:
     match case["operation"]:
         case "cli":
             run.command()
+        case operation if operation in RESPONSE_OPERATIONS:
+            run.read = ResponseChecks(given)
+            run.error = run.read.error
         case "list":
             run.timed(lambda: list_logs(run.place))
         case "load" | "scan" | "read" if "directory" in given:
@@ -990,7 +1003,7 @@ def test_what_waits(capsys: pytest.CaptureFixture[str]) -> None:
     waiting = [case for case in CASES if waits(case)]
     with capsys.disabled():
         print(f"\ncases waiting for other parts: {', '.join(case['id'] for case in waiting) or 'none'}")
-    known = {*STORE_OPERATIONS, *CONTEXT_OPERATIONS, *OTHER_OPERATIONS}
+    known = {*STORE_OPERATIONS, *CONTEXT_OPERATIONS, *RESPONSE_OPERATIONS, *OTHER_OPERATIONS}
     assert {case["operation"] for case in CASES} <= known
     for case in waiting:
         assert case["operation"] in OTHER_OPERATIONS or case["input"]["argv"][0] not in COMMANDS
