@@ -138,6 +138,21 @@ RECORDED: Final = [
         (22, 1920, 64, 300, 128),
     ),
     Recorded(
+        "responses-cached-before-writes-were-told",
+        "openai-responses",
+        responses(
+            usage={
+                "input_tokens": 12033,
+                "input_tokens_details": {"cached_tokens": 11904},
+                "output_tokens": 44,
+                "output_tokens_details": {"reasoning_tokens": 0},
+                "total_tokens": 12077,
+            }
+        ),
+        12077,
+        (129, 11904, 0, 44, 0),
+    ),
+    Recorded(
         "chat-plain",
         "openai-chat",
         chat(usage={"prompt_tokens": 19, "completion_tokens": 10, "total_tokens": 29}),
@@ -207,15 +222,31 @@ RECORDED: Final = [
         "openai-chat",
         chat(
             usage={
-                "prompt_tokens": 32,
-                "completion_tokens": 9,
-                "total_tokens": 135,
-                "prompt_tokens_details": {"text_tokens": 32, "cached_tokens": 6},
-                "completion_tokens_details": {"reasoning_tokens": 94},
-            }
+                "completion_tokens": 50,
+                "completion_tokens_details": {"audio_tokens": 0, "reasoning_tokens": 124},
+                "prompt_tokens": 663,
+                "prompt_tokens_details": {"audio_tokens": 0, "cached_tokens": 654, "text_tokens": 663},
+                "total_tokens": 837,
+            },
+            model="xai/grok-4.1-fast-reasoning",
         ),
-        135,
-        (26, 6, 0, 103, 94),
+        837,
+        (9, 654, 0, 174, 124),
+    ),
+    Recorded(
+        "moonshot-cached",
+        "openai-chat",
+        chat(
+            usage={
+                "prompt_tokens": 1850,
+                "completion_tokens": 20,
+                "total_tokens": 1870,
+                "cached_tokens": 1792,
+            },
+            model="kimi-k3",
+        ),
+        1870,
+        (58, 1792, 0, 20, 0),
     ),
     Recorded("anthropic-plain", "anthropic-messages", message(), 18, (12, 0, 0, 6, 0)),
     Recorded(

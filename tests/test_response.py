@@ -204,6 +204,14 @@ def test_a_total_alone_says_nothing_of_the_buckets() -> None:
     assert usage == Usage(total=9, input_unknown=True)
 
 
+def test_a_usage_may_stand_in_the_choice() -> None:
+    raw = chat()
+    raw["choices"][0]["usage"] = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
+    assert parse_response(raw).total_tokens == 7
+    raw["usage"] = {}
+    assert parse_response(raw).total_tokens == 0
+
+
 def test_an_api_of_another_name_is_told_by_the_names_in_the_usage() -> None:
     raw = {"input_tokens": 1, "cache_read_input_tokens": 10, "output_tokens": 2}
     assert buckets(Usage.from_raw(raw, "bedrock")) == (1, 10, 0, 2, 0)

@@ -36,6 +36,8 @@ def read(raw: Object) -> ChatResponse:
     message = choice.get("message")
     said = as_object(message)
     word = as_text(choice.get("finish_reason"))
+    # Moonshot's streams have it in the choice (earendil-works/pi#2017).
+    usage = raw.get("usage")
     refusal = said.get("refusal")
     refused = has_text(refusal)
     told = word_for(choice.get("finish_reason"), _WORDS)
@@ -47,7 +49,7 @@ def read(raw: Object) -> ChatResponse:
         text=_text(said, refusal if refused else None),
         reasoning=_reasoning(raw, said),
         tool_calls=tuple(calls),
-        usage=Usage.from_raw(raw.get("usage"), CHAT),
+        usage=Usage.from_raw(choice.get("usage") if usage is None else usage, CHAT),
         finish_reason=finish,
         raw_finish_reason=word,
         id=as_text(raw.get("id")),
