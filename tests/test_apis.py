@@ -11,7 +11,9 @@ from typing import Any, Final
 
 import pytest
 
+from transcript_log import items
 from transcript_log.apis import APIS, api_of, check_items
+from transcript_log.apis.chat import SEE_BELOW
 from transcript_log.context import Context, build_context
 from transcript_log.entries import Entry, MessageEntry, ResponseRecord
 from transcript_log.errors import ContextError, TargetError
@@ -184,6 +186,12 @@ BROKEN: Final[dict[str, list[Row]]] = {
         Row("name", [user(), call(name="mcp:server.tool"), output()]),
         Row("name", [user(), call(name="t" * 65), output()]),
         Row("content", [user(), user("")]),
+        Row("blank-text", [user(), user(" \n")]),
+        Row(
+            "blank-text",
+            [user(), user([{"type": "input_text", "text": " "}, {"type": "input_text", "text": "a"}])],
+        ),
+        Row("blank-text", [user(), assistant([{"type": "output_text", "text": "", "annotations": []}])]),
         Row("content", [user(), user([])]),
         Row("part-type", [user(), user([{"type": "output_text", "text": "hi"}])]),
         Row("part-type", [user(), user([text("hi")])]),
@@ -212,6 +220,9 @@ BROKEN: Final[dict[str, list[Row]]] = {
         Row("call-id", [user(), asks(entry_of_calls("")), tool("")], touched=(1, 2)),
         Row("calls-empty", [user(), asks(content="done")]),
         Row("content", [user(), user("")]),
+        Row("blank-text", [user(), user(" \n")]),
+        Row("blank-text", [user(), assistant([text("hi"), text("")])]),
+        Row("blank-text", [user(), asks(entry_of_calls(), content=" "), tool()], touched=(1,)),
         Row("content", [user(), assistant(None)]),
         Row("content", [user(), asks(entry_of_calls()), tool(said=None)]),
         Row("part-type", [user(), user([{"type": "hologram"}, text("hi")])]),
@@ -397,7 +408,6 @@ NEAR: Final[dict[str, list[list[Item]]]] = {
         [user(), call(), output(said=[{"type": "input_image", "image_url": "https://x/y.png"}])],
         [user(), call(name="t" * 64), output()],
         [user(), assistant([{"type": "refusal", "refusal": "no"}])],
-        [user(), user(" ")],
         [user("half \ufffd here, and a whole \U0001f600")],
         [
             user(),
@@ -418,7 +428,7 @@ NEAR: Final[dict[str, list[list[Item]]]] = {
         [user(), asks({"id": "c1", "type": "custom", "custom": {"name": "p", "input": "not JSON"}}), tool()],
         [user(), assistant([{"type": "refusal", "refusal": "no"}])],
         [user(), assistant(refusal=None, annotations=[])],
-        [user(" "), assistant("  ")],
+        [user(), asks(entry_of_calls()), tool(said=" ")],
         [{"role": "developer", "content": "be brief"}, {"role": "system", "content": [text("a")]}, user()],
         [user([text("see"), {"type": "image_url", "image_url": {"url": "https://x/y.png"}}])],
         [{**user(), "name": "ann"}, assistant(None, audio={"id": "audio_1"})],
@@ -698,7 +708,7 @@ def test_what_no_api_knows_is_left_out_and_told() -> None:
 def test_a_picture_that_an_assistant_sent_is_told_where_it_cannot_go() -> None:
     for api in TARGETS:
         context = built(api, user(), assistant([text("see"), picture()]), user())
-        assert [item["content"] for item in context.items] == ["go", "see", "go"]
+        assert [items.text(item) for item in context.items] == ["go", "see", "go"]
         assert told(context) == [("left-out", "part-type")]
 
 
@@ -841,7 +851,7 @@ def test_pictures_that_tools_gave_go_to_chat_after_all_outputs_of_the_group() ->
             *["user"] * (1 if shape == "anthropic" else 2),
             "user",
         ]
-        assert [item["content"] for item in context.items[2:4]] == ["one", "(no output)"]
+        assert [item["content"] for item in context.items[2:4]] == ["one", SEE_BELOW]
         assert [part for item in context.items[4:-1] for part in item["content"]] == [seen, seen]
         assert context.items[-1] == user("and?")
         assert told(context) == [("moved", "part-type")] * 2
@@ -945,7 +955,7 @@ def test_what_a_computer_shows_is_a_picture_to_the_others() -> None:
     assert said == assistant([use(name="computer", given={"type": "screenshot"})])
     assert shown == user([result(said=[picture()])])
     (_, _, blank, seen) = built("chat", user(), asked, answered).items
-    assert blank == tool(said="(no output)")
+    assert blank == tool(said=SEE_BELOW)
     assert seen == user([{"type": "image_url", "image_url": {"url": DATA}}])
 
 

@@ -40,8 +40,8 @@ def test_each_api_is_named_with_what_it_finds_and_what_is_changed(unanswered: Pa
     assert all(line.startswith(f"{unanswered}: ") for line in lines)
     assert result.stderr == (
         "nothing is wrong, 1 note\n"
-        "openai-responses: 1 thing wrong; 1 change\n"
-        "openai-chat: 1 thing wrong; 1 change\n"
+        "openai-responses/any: 1 thing wrong; 1 change\n"
+        "openai-chat/any: 1 thing wrong; 1 change\n"
     )
     assert result.exit_code == 1
     assert run("check", unanswered).exit_code == 0
@@ -80,14 +80,14 @@ def test_items_that_every_api_takes_are_fine(log: Path) -> None:
     make(log, said("u", "user", "go"), said("a", "assistant", "done"), said("v", "user", "on"))
     result = run("check", log, "--for", EVERY)
     assert (result.exit_code, result.stdout) == (0, "")
-    assert result.stderr.splitlines()[1:] == [f"{api}: nothing is wrong; 0 changes" for api in APIS]
+    assert result.stderr.splitlines()[1:] == [f"{api}/any: nothing is wrong; 0 changes" for api in APIS]
 
 
 def test_notes_and_changes_are_no_faults(log: Path) -> None:
     make(log, said("u", "user", "go"), said("a", "assistant", "done"))
     result = run("check", log, "--for", "anthropic-messages")
     assert result.stdout.startswith(f"{log}: anthropic-messages: note: item 1, entry a: ")
-    assert "anthropic-messages: nothing is wrong, 1 note; 0 changes\n" in result.stderr
+    assert "anthropic-messages/any: nothing is wrong, 1 note; 0 changes\n" in result.stderr
     assert result.exit_code == 0
     make(
         log,

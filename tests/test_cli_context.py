@@ -221,7 +221,10 @@ def test_that_the_assistant_spoke_last_is_a_note(log: Path) -> None:
     make(log, said("u", "user", "go"), said("a", "assistant", "done"))
     for options in ((), ("--explain",), ("--explain", "--json")):
         result = run("context", log, "--target", "anthropic-messages/claude-opus-4-6", *options)
-        assert f"{log}: note: item 1: the last message is the assistant's; the rule is: " in result.stderr
+        assert (
+            f"{log}: note: item 1: the last message is the assistant's, which newer models refuse"
+            in result.stderr
+        )
         assert result.exit_code == 0
     assert "note" not in run("context", log).stderr
     assert "note" not in run("context", log, "--target", "openai-chat/m").stderr
@@ -272,9 +275,7 @@ def test_what_no_api_would_take_is_told_with_the_file(log: Path) -> None:
 
 def test_strict_refuses_what_would_have_to_be_changed(everything: Path, log: Path) -> None:
     told = failed(run("context", everything, "--strict"))
-    assert told.startswith(
-        f"Error: {everything}: strict: the history is not right as it is: entry c4, call four: "
-    )
+    assert told.startswith(f"Error: {everything}: strict: the history is not right as it is,")
     told = failed(run("context", everything, "--strict", "--at", "o9"))
     assert told.startswith(f"Error: {everything}: at o9: strict: ")
     assert run("context", everything, "--strict", "--at", "u1").exit_code == 0

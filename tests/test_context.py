@@ -851,7 +851,7 @@ def test_many_findings_are_told_briefly() -> None:
     [
         (Target("openai-responses", "m-1"), "openai-responses/direct/m-1"),
         (Target("openai-responses", "m-1", "azure", "org"), "openai-responses/azure/org/m-1"),
-        (Target("openai-responses", "a/b"), "openai-responses/direct/a/b"),
+        (Target("openai-responses", "a/b"), "openai-responses/direct/a%2Fb"),
         (Target("openai-chat", "m-1"), "openai-chat/direct"),
         (Target("openai-chat", "m-1", "openrouter", "key"), "openai-chat/openrouter/key"),
         (Target("anthropic-messages", "m-1", "bedrock"), "anthropic-messages/bedrock"),

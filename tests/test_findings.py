@@ -66,9 +66,9 @@ def test_a_change_says_what_was_done_to_what() -> None:
     assert str(Change(kind="added", rule="r", message="m")) == "added: m"
 
 
-def test_a_name_stands_in_a_message_as_a_word_alone() -> None:
-    change = Change(kind="moved", rule="r", message="the output of c1 was moved up", entry="c", call="c1")
-    assert str(change) == "entry c: moved: the output of c1 was moved up"
+def test_a_change_names_what_its_message_does_not_quote() -> None:
+    change = Change(kind="moved", rule="r", message="a call of 'c1' was moved up", entry="a", call="c1")
+    assert str(change) == "entry a: moved: a call of 'c1' was moved up"
     odd = Change(kind="moved", rule="r", message="m", entry="a.b", call="(")
     assert str(odd) == "entry a.b, call (: moved: m"
 

@@ -240,7 +240,7 @@ def test_an_output_that_two_messages_hold_is_taken_from_the_later_alone() -> Non
         user("on"),
         user([result("a", "two")]),
     ]
-    assert sent(*items, order="anthropic") == [items[0], items[1], items[4], items[3]]
+    assert sent(*items, order="anthropic") == [items[0], items[1], user([result("a", "two"), text("on")])]
 
 
 # ---------------------------------------------------------------------- stand-ins
@@ -332,12 +332,27 @@ def wording(details: Any) -> str:
 def test_a_stand_in_says_what_is_known_of_the_call() -> None:
     assert wording(None) == wording({}) == STAND_IN_UNKNOWN
     assert wording({("other", None): ENDED}) == STAND_IN_UNKNOWN
-    assert wording({("other", None): STARTED}) == STAND_IN_NEVER_BEGAN
+    assert wording({("other", None): STARTED}) == STAND_IN_UNKNOWN  # of no call here
     assert wording({("a", None): STARTED}) == STAND_IN_BEGAN
     assert wording({("a", None): ENDED}) == STAND_IN_FINISHED.format(status="failed")
     assert wording({("a", None): STARTED, ("a", "e1"): ENDED}) == wording({("a", None): ENDED})
     assert wording({("a", None): ENDED, ("a", "e1"): STARTED}) == wording({("a", None): ENDED})
-    assert wording({("a", "e9"): STARTED}) == STAND_IN_NEVER_BEGAN  # of another call with this id
+    assert wording({("a", "e9"): STARTED}) == STAND_IN_UNKNOWN  # of another call with this id
+
+
+def test_a_call_never_began_where_the_start_of_an_earlier_one_is_on_record() -> None:
+    begun: Any = {("b", None): STARTED}
+    made = sent(
+        user(), call("a"), user(), call("b"), call("c"), user(), call("d"), details=begun, order="responses"
+    )
+    said = {item["call_id"]: item["output"] for item in made if item.get("type") == "function_call_output"}
+    # What is recorded of a later call says nothing of an earlier one: its stand-in was sent.
+    assert said == {
+        "a": STAND_IN_UNKNOWN,
+        "b": STAND_IN_BEGAN,
+        "c": STAND_IN_NEVER_BEGAN,
+        "d": STAND_IN_NEVER_BEGAN,
+    }
     assert wording({("a", None): "junk"}) == STAND_IN_UNKNOWN
 
 
@@ -507,7 +522,7 @@ def test_shapes_may_mix() -> None:
 def test_a_call_whose_arguments_a_limit_cut_is_left_out(word: str) -> None:
     cut = call("a", arguments='{"path": "a')
     pieces = pieces_of([user(), call("b"), cut, output("b"), output("a", "failed"), user()])
-    pieces[1].begins, pieces[1].finish = True, word
+    pieces[1].finish = pieces[2].finish = word
     made, changes = pair(pieces, "responses")
     assert texts([piece.item for piece in made]) == ["go", "b", "out", "go"]
     assert [(c.kind, c.rule, c.call) for c in changes] == [

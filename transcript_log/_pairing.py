@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from . import items
-from ._hosted import rejoin_hosted
+from ._hosted import rejoin_hosted, without_lonely_hosted
 from ._json import is_json
 from ._pieces import Joint, Piece
 from .codec import read_outcome, read_started
 from .entries import Item, Json
 from .findings import Change, ChangeKind
-from .items import ToolCallPart, ToolOutputPart
+from .items import ToolCallPart, ToolOutputPart, is_reasoning
 from .items.shapes import (
     Shape,
     finish_word,
@@ -42,6 +42,7 @@ __all__ = [
     "STAND_IN_NEVER_BEGAN",
     "STAND_IN_UNKNOWN",
     "Order",
+    "drop_reasoning",
     "pair",
 ]
 
@@ -114,6 +115,7 @@ class _Call:
     part: ToolCallPart
     output: _Output | None = None
     number: int = 0
+    group: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -189,6 +191,7 @@ class _Groups:
             self._latest[key] = latest
             self._batches.append(latest)
         latest.calls.append(call)
+        call.group = self._number
 
     def output(self, output: _Output) -> None:
         key = output.part.id or ""
@@ -236,12 +239,12 @@ class _Facts:
 class _Placing:
     """One walk over the pieces, in which outputs come to stand after their calls."""
 
-    def __init__(self, order: Order | None, details: Details, journalled: bool) -> None:
+    def __init__(self, order: Order | None, details: Details, journal: int | None) -> None:
         self.out: list[Piece] = []
         self.changes: list[Change] = []
         self._order = order
         self._details = details
-        self._journalled = journalled
+        self._journal = journal
         self._open: dict[int, _Call] = {}
         self._lonely: deque[_Call] = deque()  # those of them that nobody answered
         self._open_shape: Shape = "plain"
@@ -249,6 +252,7 @@ class _Placing:
         self._last = 0
         self._placed: set[int] = set()
         self._count = 0
+        self.withdrawn: set[int] = set()
 
     def add(self, facts: _Facts) -> None:
         """Place one piece, after what has to stand before it."""
@@ -293,10 +297,12 @@ class _Placing:
     def _add_outputs(self, facts: _Facts) -> None:
         outputs = facts.outputs
         here = [o for o in outputs if o.call is not None and id(o.call) in self._open]
+        ids = {id(output) for output in here}
         rest = rest_of(facts.piece.item, [o.part for o in outputs])
         if len(here) == len(outputs) and not facts.calls:
             leads = rest is None or max(o.part.place for o in outputs) < len(outputs)
-            if leads and (rest is None or len(here) == len(self._open)):
+            is_alone = len(outputs) == 1 and rest is None
+            if leads and (is_alone or not self._lonely) and (rest is None or len(here) == len(self._open)):
                 self._stand_in_before(here[0])
                 self.out.append(facts.piece)
                 self._close(here)
@@ -304,7 +310,7 @@ class _Placing:
             if not leads:
                 self._tell_first(facts)
         for output in outputs:
-            if output in here:
+            if id(output) in ids:
                 self._stand_in_before(output)
                 self.out.append(facts.piece.now(output.alone(), _alone_why(output)))
                 self._close([output])
@@ -385,9 +391,7 @@ class _Placing:
 
     def _withdraw(self, call: _Call) -> None:
         """Leave out a call that wants a picture for an answer: none can be made up."""
-        at = next(n for n in range(len(self.out) - 1, -1, -1) if self.out[n] is call.piece)
-        del self.out[at]
-        self._last = min(self._last, len(self.out))
+        self.withdrawn.add(id(call.piece))
         why = "the call was never answered, and its output is a picture, which cannot be made up"
         self.changes.append(
             Change(
@@ -409,7 +413,8 @@ class _Placing:
                 return STAND_IN_FINISHED.format(status=outcome.raw_status or outcome.status)
         if any(read_started(payload) is not None for payload in known):
             return STAND_IN_BEGAN
-        return STAND_IN_NEVER_BEGAN if self._journalled else STAND_IN_UNKNOWN
+        is_journalled = self._journal is not None and call.group >= self._journal
+        return STAND_IN_NEVER_BEGAN if is_journalled else STAND_IN_UNKNOWN
 
     def _leave_out(self, output: _Output) -> None:
         why = {
@@ -483,29 +488,45 @@ def pair(
             for asked in fact.calls:
                 groups.call(asked)
     groups.deal()
-    placing = _Placing(order, known, _is_journalled(known))
+    placing = _Placing(order, known, _journal_from(facts, known))
     for fact in facts:
         placing.add(fact)
     placing.flush()
-    return _regroup(placing.out), [*changes, *placing.changes]
+    changes += placing.changes
+    gone = placing.withdrawn
+    placed = [piece for piece in placing.out if id(piece) not in gone] if gone else placing.out
+    out, more = _regroup(placed)
+    changes += more
+    out, more = without_lonely_hosted(out)
+    return out, changes + more
 
 
-def _regroup(pieces: Sequence[Piece]) -> list[Piece]:
+def _regroup(pieces: Sequence[Piece]) -> tuple[list[Piece], list[Change]]:
     """With outputs that were made or split off put into the user message that follows them.
 
     Some gateways want the roles to take turns. What stood as it is stays as it is.
     """
     out: list[Piece] = []
+    changes: list[Change] = []
     joint: Joint | None = None  # what the last piece of ``out`` is a part of
     for piece in pieces:
         last = out[-1] if out else None
-        is_made = last is not None and last.why in ("split", "stand-in")
+        is_made = last is not None and last.why in ("split", "stand-in", "moved")
         if last is not None and (is_made or joint is not None) and piece.why != "summary":
             if joint is None and not holds_outputs_alone(last.item):
                 blocks = None
             else:
                 blocks = user_blocks(piece.item)
             if blocks is not None:
+                if piece.why == "kept":
+                    changes.append(
+                        Change(
+                            kind="merged",
+                            rule="outputs-lead",
+                            message="the outputs before the message were put into it",
+                            entry=piece.entry,
+                        )
+                    )
                 if joint is None:
                     joint = Joint(last, last.item["content"])
                 joint.add(piece, blocks)
@@ -521,25 +542,30 @@ def _regroup(pieces: Sequence[Piece]) -> list[Piece]:
         out.append(piece)
     if joint is not None:
         out[-1] = joint.piece("content", out[-1].item)
-    return out
+    return out, changes
 
 
-def _is_journalled(details: Details) -> bool:
-    """Whether starts of calls are put on record in this session."""
-    return any(read_started(payload) is not None for payload in details.values())
+def _journal_from(facts: Sequence[_Facts], details: Details) -> int | None:
+    """The group of calls from which on starts are put on record; None if none is.
+
+    What is recorded of later calls says nothing of earlier ones: their stand-ins were sent.
+    """
+    started = {key for key, payload in details.items() if read_started(payload) is not None}
+    if started:
+        for fact in facts:
+            for call in fact.calls:
+                name = call.part.id or ""
+                if any((name, source) in started for source in (*fact.piece.sources, None)):
+                    return call.group
+    return None
 
 
 def _without_cut_calls(pieces: Sequence[Piece]) -> tuple[list[Piece], list[Change]]:
     """Without calls whose arguments were cut by a token limit: nobody can have run them as meant."""
     out: list[Piece] = []
     changes: list[Change] = []
-    finish: str | None = None
     for piece in pieces:
-        if piece.begins:
-            finish = piece.finish
-        elif finish is not None and not is_from_model(piece.item):
-            finish = None
-        reason = finish_word(piece.item) or finish
+        reason = finish_word(piece.item) or piece.finish
         if reason not in _LIMITS:
             out.append(piece)
             continue
@@ -550,6 +576,8 @@ def _without_cut_calls(pieces: Sequence[Piece]) -> tuple[list[Piece], list[Chang
         left = without_calls(piece.item, cut)
         if left is not None:
             out.append(piece.now(left, "split"))
+        else:
+            changes += drop_reasoning(out)
         changes += [
             Change(
                 kind="left-out",
@@ -562,6 +590,23 @@ def _without_cut_calls(pieces: Sequence[Piece]) -> tuple[list[Piece], list[Chang
             for call in cut
         ]
     return out, changes
+
+
+def drop_reasoning(pieces: list[Piece]) -> list[Change]:
+    """Take from the end of a list the reasoning that led to what is left out; the changes."""
+    changes = []
+    while pieces and is_reasoning(pieces[-1].item):
+        piece = pieces.pop()
+        changes.append(
+            Change(
+                kind="left-out",
+                rule="reasoning-alone",
+                message="what the reasoning led to is left out",
+                entry=piece.entry,
+                item=piece.item,
+            )
+        )
+    return changes
 
 
 def _is_whole(call: ToolCallPart) -> bool:

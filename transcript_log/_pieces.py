@@ -103,20 +103,23 @@ class Joint:
     linear time.
     """
 
-    __slots__ = ("_first", "_parts", "_sources")
+    __slots__ = ("_first", "_old", "_parts", "_sources")
 
     def __init__(self, first: Piece, parts: Iterable[Any]) -> None:
         self._first: Final = first
         self._parts: Final = list(parts)
         self._sources: Final = dict.fromkeys(first.sources)
+        self._old = first.old
 
     def add(self, piece: Piece, parts: Iterable[Any]) -> None:
         """Another piece, and the parts of it."""
         self._parts.extend(parts)
         self._sources.update(dict.fromkeys(piece.sources))
+        self._old = self._old or piece.old
 
     def piece(self, key: str, beside: Item) -> Piece:
         """All of it as one piece: ``beside`` with the parts under ``key``."""
-        first = self._first
-        item = {**beside, key: self._parts}
-        return Piece(item, tuple(self._sources), "merged", first.family, begins=first.begins)
+        made = self._first.now({**beside, key: self._parts}, "merged")
+        made.sources = tuple(self._sources)
+        made.old = self._old
+        return made

@@ -11,7 +11,7 @@ Without a target only the first two steps are taken, and items stay in their own
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -20,18 +20,19 @@ import orjson
 from . import items
 from ._active import active_from
 from ._collector import collector_paused
-from ._hosted import is_paused
+from ._hosted import is_paused, without_lonely_hosted
 from ._pairing import (
     STAND_IN_BEGAN,
     STAND_IN_FINISHED,
     STAND_IN_NEVER_BEGAN,
     STAND_IN_UNKNOWN,
     Order,
+    drop_reasoning,
     pair,
 )
 from ._pieces import Piece, Why
 from .apis import Api, api_of
-from .apis._base import Notes, with_clean_text
+from .apis._base import Notes, has_surrogate, with_clean_text
 from .boundary import SUMMARY_PREFIX, SUMMARY_SUFFIX, first_kept, newest_compaction, summary_message
 from .entries import (
     Compaction,
@@ -47,7 +48,7 @@ from .errors import BoundaryError, ContextError, EntryNotFoundError, StrictConte
 from .families import Target
 from .findings import Change, ChangeKind, Finding
 from .items.portable import portable_part, without_thinking
-from .items.shapes import is_from_model, user_item
+from .items.shapes import blocks_of, is_from_model, is_message, is_thinking, user_item, without_blocks
 
 __all__ = [
     "STAND_IN_BEGAN",
@@ -162,12 +163,13 @@ def build_context(
         entries: A whole log, or what its store's ``active()`` gives.
         target: Where it is sent; None: items stay in their own shapes, and private ones stay.
         details: The sidecar's payloads. They only word stand-ins.
-        strict: Refuse a history that the boundary or the pairing would have to change.
+        strict: Refuse a history that the boundary or the pairing would have to change, also
+            where that is for a replacement that the target cannot read.
         attachments: Place the context entries of the highest epoch.
 
     Raises:
         BoundaryError: Strict, and the newest compaction keeps from no earlier message.
-        StrictContextError: Strict, and calls and outputs are not in order.
+        StrictContextError: Strict, and the boundary or the calls and outputs need another change.
         ContextError: The API would still refuse it, as one without any message.
         TargetError: The target's API is not known here.
     """
@@ -203,12 +205,16 @@ def _built(
     if attachments:
         pieces, more = _attached(pieces, live)
         changes += more
+        pieces, more = without_lonely_hosted(pieces)  # a paused turn may no longer be last
+        changes += more
     if api is None or target is None:
         return _context(pieces, changes, live, target, head)
     notes = Notes()
     notes.changes.extend(changes)
     pieces = _readable(pieces, target, notes)
-    paused = bool(pieces) and _is_resumable(pieces[-1])
+    pieces, more = without_lonely_hosted(pieces)  # its halves may be of two families
+    notes.changes.extend(more)
+    paused = bool(pieces) and is_paused(pieces[-1])
     last = pieces[-1].sources if paused else None
     pieces = api.render(pieces, notes, paused=paused)
     paused = bool(pieces) and pieces[-1].sources == last
@@ -282,7 +288,7 @@ def _context(
     paused: bool | None = None,
 ) -> Context:
     if paused is None:
-        paused = bool(pieces) and _is_resumable(pieces[-1])
+        paused = bool(pieces) and is_paused(pieces[-1])
     return Context(pieces, changes, live=live, head=head, target=target, paused=paused)
 
 
@@ -323,9 +329,9 @@ def _boundary(
         message = f"{error}: only what follows the compaction is kept"
         changes.append(Change(kind="left-out", rule="first-kept", message=message, entry=live[at].id))
         start = at
-    kept = _pieces(live[start:at], 1)
+    kept = [*_pieces(live[start:at], 1), *_pieces(live[at:], 0)]
     _mark_cut(kept)
-    return [*head, *kept, *_pieces(live[at:], 0)], changes
+    return [*head, *kept], changes
 
 
 def _in_place_of(entry: CompactionEntry, target: Target | None, changes: list[Change]) -> list[Piece]:
@@ -348,7 +354,7 @@ def _in_place_of(entry: CompactionEntry, target: Target | None, changes: list[Ch
             Change(
                 kind="left-out",
                 rule="private",
-                message=f"the replacement can be read by {compaction.family or 'a family not told'} alone",
+                message=f"in the replacement {_for_others(compaction.family)}",
                 entry=entry.id,
             )
         )
@@ -369,9 +375,14 @@ def _pieces(entries: Sequence[Entry], old: int) -> list[Piece]:
     """A piece for each message."""
     is_old = bool(old)
     made = []
+    finish: str | None = None
     for entry in entries:
         if isinstance(entry, MessageEntry):
             response = entry.response
+            if response is not None:
+                finish = response.finish_reason
+            elif finish is not None and not is_from_model(entry.message):
+                finish = None
             made.append(
                 Piece(
                     entry.message,
@@ -380,7 +391,7 @@ def _pieces(entries: Sequence[Entry], old: int) -> list[Piece]:
                     entry.family,
                     entry.stand_in,
                     response is not None,
-                    None if response is None else response.finish_reason,
+                    finish,
                     False,
                     entry.interrupted,
                     is_old,
@@ -422,6 +433,8 @@ def _paired(
                     item=item,
                 )
             )
+            if not is_message(item):
+                changes += drop_reasoning(kept)
         else:
             kept.append(piece)
     kept, more = pair(kept, order, details)
@@ -470,14 +483,14 @@ def _readable(pieces: Sequence[Piece], target: Target, notes: Notes) -> list[Pie
     is_bound = target.binds_to_prefix
     readable = {family for family in {piece.family for piece in pieces} if target.can_read(family)}
     lost = False
-    gone: set[tuple[str, str | None]] = set()
+    gone: list[Item] = []
     for piece in pieces:
         item = piece.item
         part: Item | None = item
         why = ""
         if piece.family not in readable:
             part = portable_part(item)
-            why = f"what is private in it can be read by {piece.family or 'a family not told'} alone"
+            why = _for_others(piece.family)
         elif is_bound and piece.old:
             part = without_thinking(item)
             why = "thinking from before the compaction would be refused"
@@ -488,25 +501,38 @@ def _readable(pieces: Sequence[Piece], target: Target, notes: Notes) -> list[Pie
         notes.add("left-out" if part is None else "rewritten", "private", why, piece, item=item)
         if part is None:
             lost = True
-            gone.update(_halves(item))
+            gone.append(item)
         else:
             out.append(piece.now(part, "mended"))
-    return _without_halves(out, gone, notes) if gone else out
+    halves = [item for item in gone if any(items.calls_and_outputs(item))]
+    return _without_halves(pieces, out, halves, notes) if halves else out
 
 
-def _halves(item: Item) -> list[tuple[str, str | None]]:
-    """The kinds and ids of the calls and outputs in an item."""
-    calls, outputs = items.calls_and_outputs(item)
-    return [(call.kind, call.id) for call in calls] + [(output.kind, output.id) for output in outputs]
+def _for_others(family: str | None) -> str:
+    """Why private content goes."""
+    if family is None:
+        return "what is private goes: nobody said who can read it"
+    return f"what is private goes: {family} alone can read it"
 
 
 def _without_halves(
-    pieces: Sequence[Piece], gone: Container[tuple[str, str | None]], notes: Notes
+    pieces: Sequence[Piece], left: Sequence[Piece], gone: Sequence[Item], notes: Notes
 ) -> list[Piece]:
-    """Without calls and outputs whose other half is gone: each has a family of its own."""
-    out = []
+    """Without a call whose output is gone, or the other way round: each has a family of its own."""
+    others: dict[int, Item] = {}
+    asked: dict[tuple[str, str | None], Item] = {}
     for piece in pieces:
-        if any(half in gone for half in _halves(piece.item)):
+        calls, outputs = items.calls_and_outputs(piece.item)
+        for output in outputs:
+            call = asked.pop((output.kind, output.id), None)
+            if call is not None:
+                others[id(call)] = piece.item
+                others[id(piece.item)] = call
+        asked.update(((call.kind, call.id), piece.item) for call in calls)
+    lonely = {id(other) for item in gone if (other := others.get(id(item))) is not None}
+    out = []
+    for piece in left:
+        if id(piece.item) in lonely:
             why = "its other half can be read by another family alone"
             notes.add("left-out", "private", why, piece, item=piece.item)
         else:
@@ -516,7 +542,7 @@ def _without_halves(
 
 def _is_ready(pieces: Sequence[Piece], api: Api, target: Target) -> bool:
     """Whether the API takes the pieces as they are: then no step has anything to do."""
-    paused = bool(pieces) and _is_resumable(pieces[-1])
+    paused = bool(pieces) and is_paused(pieces[-1])
     # What is of another shape breaks a rule at once.
     found = api.check([piece.item for piece in pieces], paused=paused)
     if any(finding.severity != "note" for finding in found):
@@ -533,11 +559,6 @@ def _is_ready(pieces: Sequence[Piece], api: Api, target: Target) -> bool:
     return True
 
 
-def _is_resumable(piece: Piece) -> bool:
-    """Whether a piece is the message that a paused turn ends with."""
-    return items.role(piece.item) == "assistant" and is_paused(piece)
-
-
 # --------------------------------------------------------------------------- 5. to bytes
 
 
@@ -545,8 +566,20 @@ def _encodable(pieces: Sequence[Piece], notes: Notes) -> list[Piece]:
     """With U+FFFD in the place of half characters."""
     out = []
     for piece in pieces:
-        item = with_clean_text(piece.item)
-        if item is not piece.item:
+        # Signed thinking cannot be mended: the signature is of every letter.
+        broken = {
+            at
+            for at, block in enumerate(blocks_of(piece.item))
+            if is_thinking(block) and has_surrogate(block)
+        }
+        kept = without_blocks(piece.item, broken) if broken else piece.item
+        if broken:
+            why = "thinking with half a character in it"
+            notes.add("left-out", "surrogate", why, piece, item=piece.item)
+        if kept is None:
+            continue
+        item = with_clean_text(kept)
+        if item is not kept:
             notes.add("rewritten", "surrogate", "half characters go as U+FFFD", piece)
         out.append(piece if item is piece.item else piece.now(item, "mended"))
     return out

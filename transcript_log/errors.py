@@ -331,7 +331,10 @@ class StrictContextError(TranscriptError, ValueError):
         self.change = change
 
     def __str__(self) -> str:
-        return f"strict: the history is not right as it is: {self.change}"
+        return (
+            f"strict: the history is not right as it is, and would have to be changed ({self.change});"
+            " build the context without strict to have that done"
+        )
 
 
 class ReconciliationError(TranscriptError, ValueError):

@@ -50,7 +50,7 @@ BINDINGS: Final[Mapping[str, Binding]] = {
 }
 """What each API binds private content to. An API that is not named here binds it to the model."""
 
-_PREFIX_BOUND: Final = re.compile(r"(fable-5-1|opus-5-5|sonnet-5-5|haiku-5-5)")
+_PREFIX_BOUND: Final = re.compile(r"(fable-5-[12]|mythos-5-[12]|opus-5-5|sonnet-5-5|haiku-5-5)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,8 @@ class Target:
         if self.account:
             parts.append(self.account)
         if binding is None or binding.to_model:
-            parts.append(self.model)
+            # A gateway's models have slashes in their names, which may not pass for an account.
+            parts.append(self.model.replace("%", "%25").replace("/", "%2F"))
         return "/".join(parts)
 
     @property
@@ -99,7 +100,8 @@ class Target:
         """Whether thinking is refused once anything before it has changed, as after a compaction.
 
         So it is with the newer models of Anthropic
-        (https://platform.claude.com/docs/en/build-with-claude/preserved-thinking, 2026-10).
+        (https://platform.claude.com/docs/en/build-with-claude/preserved-thinking, 2026-10;
+        its page on prefix checks names the models).
         """
         model = self.model.replace(".", "-")
         return self.api == "anthropic-messages" and _PREFIX_BOUND.search(model) is not None

@@ -99,7 +99,7 @@ class Change:
         names = [
             f"{kind} {value}"
             for kind, value in (("entry", self.entry), ("call", self.call))
-            if value is not None and not _names(self.message, value)
+            if value is not None and repr(value) not in self.message
         ]
         head = f"{', '.join(names)}: " if names else ""
         return f"{head}{self.kind}: {self.message}"

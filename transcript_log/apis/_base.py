@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -161,31 +162,33 @@ def fresh_ids(
         notes: Is told of each call that gets another id.
     """
     used: set[str] = set()
-    dealt: dict[str, list[str]] = {}
+    numbers: dict[str, int] = {}
+    dealt: dict[str, deque[str]] = {}
     for piece, calls, outputs in pieces:
         new_outputs: Sequence[str] = outputs
         if outputs:
             found = []
             for call_id in outputs:
                 queue = dealt.get(call_id)
-                found.append(queue.pop(0) if queue else call_id)
+                found.append(queue.popleft() if queue else call_id)
             if found != list(outputs):
                 new_outputs = found
         new_calls: Sequence[str] = calls
         if calls:
-            if not outputs and not rule.unique:
-                used = set()
+            if not rule.unique:
+                used, numbers = set(), {}
             found = []
             for place, call_id in enumerate(calls):
                 new = call_id
-                number = 0
+                number = numbers.get(call_id, 0)  # those before it are taken
                 while new in used or not rule.fits(new):
                     salt = f"{number}" if call_id else f"{piece.entry} {place} {number}"
                     new = rule.other(call_id, salt)
                     number += 1
+                numbers[call_id] = number
                 used.add(new)
                 found.append(new)
-                dealt.setdefault(call_id, []).append(new)
+                dealt.setdefault(call_id, deque()).append(new)
                 if new != call_id:
                     notes.add("rewritten", "call-id", f"the call id goes as {new!r}", piece, call=call_id)
             if found != list(calls):

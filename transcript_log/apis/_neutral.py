@@ -31,6 +31,7 @@ __all__ = [
     "arguments_object",
     "arguments_text",
     "read",
+    "read_block",
 ]
 
 Speaker = Literal["user", "assistant", "system", "developer"]
@@ -77,9 +78,15 @@ class File:
 
 @dataclass(slots=True)
 class Thought:
-    """What a model thought. No API here takes another's thoughts."""
+    """What a model thought. No API here takes another's thoughts.
+
+    ``signature`` is what pi wrote beside it, the mark of whoever thought it. The target can
+    read it, or it would not be here any more.
+    """
 
     text: str
+    signature: str = ""
+    redacted: bool = False
 
 
 @dataclass(slots=True)
@@ -135,18 +142,20 @@ def read(item: Mapping[str, Any]) -> Neutral:
     speaker = items.role(item)
     if kind is not None and kind != "message" and speaker is None:
         return Neutral("assistant", _plain(item, kind) or list(_flat(item)))
-    if speaker in ("tool", "function", "toolResult"):
+    if speaker in ("tool", "toolResult"):
         return Neutral("user", [_output(part) for part in items.tool_outputs(item)])
     content = item.get("content")
     listed = item.get("tool_calls")
     blocks: list[Block]
     if type(content) is not list:
         # What was thought stands beside the text there.
-        blocks = [] if content is None else [_block(content)]
+        blocks = [] if content is None else [read_block(content)]
         if not _REASONING.isdisjoint(item):
             blocks += [Thought(part.text) for part in items.reasoning(item)]
     else:
         blocks = _blocks(content)
+        if not _REASONING.isdisjoint(item):
+            blocks.append(Thought(items.chat_thought(item)))
     refusal = item.get("refusal")
     if type(refusal) is str and refusal:
         blocks.append(Text(refusal))
@@ -180,11 +189,7 @@ def _blocks(content: list[Any]) -> list[Block]:
     calls, outputs = items.calls_and_outputs({"content": content})
     places: dict[int, Block] = {part.place: _call(part) for part in calls}
     places.update((part.place, _output(part)) for part in outputs)
-    return [
-        places[place] if place in places else _block(block)
-        for place, block in enumerate(content)
-        if block is not None
-    ]
+    return [places[place] if place in places else read_block(block) for place, block in enumerate(content)]
 
 
 def _flat(item: Mapping[str, Any]) -> Iterator[Block]:
@@ -220,11 +225,11 @@ def _output(part: items.ToolOutputPart) -> Output:
     blocks: list[Text | Image | File | Unknown] = []
     if type(content) is list and part.kind not in ("shell", "tool_search"):
         for block in content:
-            read_block = _block(block)
-            if isinstance(read_block, Text | Image | File | Unknown):
-                blocks.append(read_block)
+            shown = read_block(block)
+            if isinstance(shown, Text | Image | File | Unknown):
+                blocks.append(shown)
     elif type(content) is dict and part.kind == "computer":
-        picture = _block(content)
+        picture = read_block(content)
         if isinstance(picture, Image):
             blocks.append(picture)
     elif content is not None:
@@ -232,12 +237,15 @@ def _output(part: items.ToolOutputPart) -> Output:
     return Output(part.id or "", part.kind, part.name, blocks, part.is_error)
 
 
+# pi writes the field that a chat completion's reasoning came in where a signature goes.
+_WIRE_FIELDS: Final = frozenset({"reasoning_content", "reasoning", "reasoning_text"})
 _TEXTS: Final = frozenset({"text", "input_text", "output_text", "summary_text", "reasoning_text"})
 _IMAGES: Final = frozenset({"image", "input_image", "image_url", "output_image", "computer_screenshot"})
 _FILES: Final = frozenset({"document", "input_file", "file"})
 
 
-def _block(block: Any) -> Block:
+def read_block(block: Any) -> Block:
+    """One block of a message, other than a call or an output."""
     if type(block) is str:
         return Text(block)
     if type(block) is not dict:
@@ -251,12 +259,18 @@ def _block(block: Any) -> Block:
     if kind == "refusal":
         return Text(str(block.get("refusal") or ""))
     if kind in ("thinking", "redacted_thinking"):
-        thought = block.get("thinking")
-        return Thought(thought if type(thought) is str else "")
+        thought, mark = block.get("thinking"), block.get("thinkingSignature")
+        return Thought(
+            thought if type(thought) is str else "",
+            mark if type(mark) is str and mark not in _WIRE_FIELDS else "",
+            block.get("redacted") is True,
+        )
     if kind in _IMAGES:
         return _image(block) or Unknown(str(kind))
     if kind in _FILES:
         return _file(block) or Unknown(str(kind))
+    if kind == "search_result":
+        return Text(items.output_text([block.get("title"), block.get("source"), block.get("content")]))
     if kind in ("server_tool_use", "mcp_tool_use"):
         return Hosted(str(block.get("name") or kind))
     if type(kind) is str and kind.endswith("_tool_result"):

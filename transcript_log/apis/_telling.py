@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from .._pieces import Piece
-from ._base import Notes, safe_name
-from ._neutral import Block, Call, File, Hosted, Image, Output, Thought, Unknown
+from collections.abc import Callable
+from typing import Any
 
-__all__ = ["named", "tell_arguments", "tell_error_flag", "tell_nothing_left", "tell_unsaid"]
+from .._pieces import Piece
+from ..items import calls_and_outputs
+from ..items.shapes import Shape, shape_of
+from ._base import Notes, safe_name
+from ._neutral import Block, Call, File, Hosted, Image, Output, Thought, Unknown, read_block
+
+__all__ = ["in_own_shape", "named", "tell_arguments", "tell_error_flag", "tell_nothing_left", "tell_unsaid"]
 
 
 def tell_unsaid(block: Block, piece: Piece, notes: Notes) -> None:
@@ -15,7 +20,7 @@ def tell_unsaid(block: Block, piece: Piece, notes: Notes) -> None:
         case Thought(text=text):
             if not text.strip():
                 return
-            rule, why = "thought", "another API's reasoning is not sent"
+            rule, why = "thought", "reasoning that is not of this API is not sent"
         case Hosted(name=name):
             rule, why = "hosted", f"{name!r} was run by another provider"
         case Image():
@@ -52,3 +57,43 @@ def named(call: Call, length: int, piece: Piece, notes: Notes) -> str:
     if name != call.name:
         notes.add("rewritten", "name", f"the tool {call.name!r} goes as {name!r}", piece, call=call.id)
     return name
+
+
+def in_own_shape(
+    piece: Piece,
+    shape: Shape,
+    is_own: Callable[[Any, str], bool],
+    said: Callable[[Block, str], dict[str, Any] | None],
+    notes: Notes,
+) -> Piece:
+    """A message of an API's shape with the odd blocks in it said in that API's words.
+
+    What is its own in it, as thinking that is signed, would not outlive a rendering of the whole.
+
+    Args:
+        piece: Any piece; one of another shape, and one without odd blocks, comes back as it is.
+        shape: The API's.
+        is_own: Whether a block may stand in a message of a role.
+        said: A block in the API's words, for a message of a role.
+        notes: Is told of each block that is said in other words, or left out.
+    """
+    content = piece.item.get("content")
+    speaker = piece.item.get("role")
+    if type(content) is not list or type(speaker) is not str:
+        return piece
+    odd = [part for part in content if not is_own(part, speaker)]
+    if not odd or shape_of(piece.item) != shape or any(calls_and_outputs({"content": odd})):
+        return piece
+    kept = []
+    for part in content:
+        if is_own(part, speaker):
+            kept.append(part)
+            continue
+        block = read_block(part)
+        made = said(block, speaker)
+        if made is None:
+            tell_unsaid(block, piece, notes)
+        else:
+            notes.add("rewritten", "part-type", "a part goes in this API's words", piece, item=piece.item)
+            kept.append(made)
+    return piece.now({**piece.item, "content": kept}, "mended")

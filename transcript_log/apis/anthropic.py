@@ -17,8 +17,8 @@ from ..entries import Item
 from ..findings import Finding
 from ..items.shapes import blocks_of, holds_outputs_alone, shape_of
 from ._base import IdRule, Notes, Rule, fresh_ids, has_surrogate, safe_name, word
-from ._neutral import Call, File, Image, Output, Text, arguments_object, read
-from ._telling import named, tell_arguments, tell_nothing_left, tell_unsaid
+from ._neutral import Block, Call, File, Image, Output, Text, Thought, arguments_object, read
+from ._telling import in_own_shape, named, tell_arguments, tell_nothing_left, tell_unsaid
 from .chat import NO_OUTPUT
 
 __all__ = ["ANTHROPIC_MESSAGES", "OPENING", "AnthropicMessages"]
@@ -251,6 +251,7 @@ class AnthropicMessages:
         out: list[Piece] = []
         joint: Joint | None = None  # what the last piece of ``out`` is a part of
         for piece in pieces:
+            piece = in_own_shape(piece, "anthropic", _is_own_block, _block_of, notes)  # noqa: PLW2901
             if _is_own(piece.item):
                 mended = _mended(piece, notes)
                 made = [] if mended is None else [mended]
@@ -375,7 +376,11 @@ class _Turns:
                 if type(sign) is not str or not sign:
                     yield _RULES["signature"].at(place, f"a {kind} block is not signed")
             elif kind in ("server_tool_use", "mcp_tool_use"):
-                self._hosted[str(block.get("id"))] = False
+                call_id = str(block.get("id"))
+                if self._hosted.get(call_id) is False:
+                    why = "a call before it has the same id, and no result yet"
+                    yield _RULES["hosted-pair"].at(place, why, call_id)
+                self._hosted[call_id] = False
             elif kind.endswith("_tool_result"):
                 call_id = str(block.get("tool_use_id"))
                 if self._hosted.get(call_id) is not False:
@@ -481,7 +486,9 @@ def _check_last(place: int, message: Item, *, paused: bool) -> Iterator[Finding]
         yield _RULES["thinking-last"].at(place, "the last message ends in thinking")
     elif type(said) is str and said != said.rstrip():
         yield _RULES["trailing-space"].at(place, "the last message ends in white space")
-    yield _RULES["ends-with-assistant"].at(place, "the last message is the assistant's")
+    yield _RULES["ends-with-assistant"].at(
+        place, "the last message is the assistant's, which newer models refuse"
+    )
 
 
 def _is_block(block: Mapping[str, Any], kind: str) -> bool:
@@ -506,18 +513,24 @@ def _is_own(item: Item) -> bool:
     content = item.get("content")
     if type(content) is not list:
         return content is None or type(content) is str
+    return all(_is_own_block(block, speaker) for block in content)
+
+
+def _is_own_block(block: Any, speaker: str) -> bool:
+    """Whether a block may stand in a message of this API."""
+    kind = block.get("type") if type(block) is dict else None
     wrong = _NOT_USER if speaker == "user" else _NOT_ASSISTANT
-    for block in content:
-        kind = block.get("type") if type(block) is dict else None
-        if type(kind) is not str or kind in wrong or not _is_block(block, kind):
-            return False
-        inner = block.get("content") if kind == "tool_result" else None
-        if type(inner) is list and not all(
-            type(part) is dict and type(part.get("type")) is str and _is_block(part, part["type"])
-            for part in inner
-        ):
-            return False
-    return True
+    if type(kind) is not str or kind in wrong or not _is_block(block, kind):
+        return False
+    inner = block.get("content") if kind == "tool_result" else None
+    return type(inner) is not list or all(
+        type(part) is dict and type(part.get("type")) is str and _is_block(part, part["type"])
+        for part in inner
+    )
+
+
+def _block_of(block: Block, speaker: str) -> dict[str, Any] | None:
+    return _said(block, is_text_only=speaker == "assistant")
 
 
 def _mended(piece: Piece, notes: Notes) -> Piece | None:
@@ -536,7 +549,7 @@ def _mended(piece: Piece, notes: Notes) -> Piece | None:
         notes.add("left-out", "content", "nothing is left of the message", piece, item=item)
         return None
     extra = [key for key in item if key not in _MESSAGE_KEYS]
-    is_foreign = shape_of(item) not in ("anthropic", "plain")
+    is_foreign = shape_of(item) == "pi"
     if extra and not is_foreign:
         notes.add("rewritten", "foreign-key", f"the message goes without {', '.join(extra)}", piece)
     message = {"role": item["role"], "content": new} if extra or new is not content else item
@@ -592,14 +605,14 @@ def _mended_result(block: Mapping[str, Any], piece: Piece, notes: Notes) -> Mapp
     new = content
     if type(content) is str:
         if content and not content.strip():
-            new = ""
+            new = None
     elif type(content) is list:
         kept = [
             inner
             for inner in content
             if not (inner["type"] == "text" and not str(inner.get("text") or "").strip())
         ]
-        new = content if len(kept) == len(content) else kept
+        new = content if len(kept) == len(content) else kept or None
     elif content is not None:
         new = items.output_text(content)
     if new is not content:
@@ -611,7 +624,9 @@ def _mended_result(block: Mapping[str, Any], piece: Piece, notes: Notes) -> Mapp
             call=call_id,
             item=block,
         )
-        block = {**block, "content": new}
+        block = {key: value for key, value in block.items() if key != "content"}
+        if new is not None:
+            block["content"] = new
     if block.get("is_error") is True:
         if not new:
             block = {**block, "content": NO_OUTPUT}
@@ -771,6 +786,10 @@ def _said(block: Any, *, is_text_only: bool) -> dict[str, Any] | None:
     match block:
         case Text(text=text) | File(text=str(text)):
             return {"type": "text", "text": text}
+        case Thought(text=text, signature=str(mark), redacted=redacted) if mark and is_text_only:
+            if redacted:
+                return {"type": "redacted_thinking", "data": mark}
+            return {"type": "thinking", "thinking": text, "signature": mark}
         case _ if is_text_only:
             return None
         case Image(url=str(url)):

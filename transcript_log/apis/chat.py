@@ -17,13 +17,16 @@ from ..entries import Item
 from ..findings import Finding
 from ..items.shapes import shape_of
 from ._base import IdRule, Notes, Rule, fresh_ids, has_surrogate, safe_name, word
-from ._neutral import Call, File, Image, Output, Text, arguments_text, read
-from ._telling import named, tell_arguments, tell_error_flag, tell_nothing_left, tell_unsaid
+from ._neutral import Block, Call, File, Image, Output, Text, arguments_text, read
+from ._telling import in_own_shape, named, tell_arguments, tell_error_flag, tell_nothing_left, tell_unsaid
 
-__all__ = ["NO_OUTPUT", "OPENAI_CHAT", "OpenAIChat"]
+__all__ = ["NO_OUTPUT", "OPENAI_CHAT", "SEE_BELOW", "OpenAIChat"]
 
 NO_OUTPUT: Final = "(no output)"
 """Stands where a tool gave back nothing and an API wants some text."""
+
+SEE_BELOW: Final = "(what it gave back follows below)"
+"""Stands where a tool gave back pictures alone, which only a message of the user can show."""
 
 _API: Final = "https://github.com/openai/openai-python/tree/main/src/openai/types/chat"
 
@@ -78,6 +81,12 @@ _RULES: Final[Mapping[str, Rule]] = dict(
             "A message has content; only one of an assistant with calls may have none.",
             "https://github.com/docker/docker-agent/issues/63",
             "2025-07-23",
+        ),
+        _rule(
+            "blank-text",
+            "What is said is more than white space.",
+            "https://github.com/NousResearch/hermes-agent/issues/63983",
+            warning=True,
         ),
         _rule(
             "part-type",
@@ -204,17 +213,18 @@ class OpenAIChat:
         pictures: list[Piece] = []
         joint: Joint | None = None  # what the last piece of ``out`` is a part of
         for piece in pieces:
+            piece = in_own_shape(piece, "chat", _is_own_part, _part_of, notes)  # noqa: PLW2901
             if _is_own(piece.item):
                 mended = _mended(piece, notes)
                 made = [] if mended is None else [mended]
                 seen: list[Piece] = []
             else:
                 made, seen = _rendered(piece, notes)
-            if pictures and not (made and made[0].item.get("role") == "tool"):
-                out += pictures  # what stands before them is an output, so no calls are being joined
-                pictures = []
             pictures += seen
             for new in made:
+                if pictures and new.item.get("role") != "tool":
+                    out += pictures  # they follow an output, so no calls are being joined
+                    pictures = []
                 if out and new.why == "rendered" == out[-1].why and _may_join(out[-1].item, new.item):
                     joint = joint or Joint(out[-1], out[-1].item.get("tool_calls", ()))
                     joint.add(new, new.item["tool_calls"])
@@ -236,9 +246,11 @@ def _unanswered(place: int, waiting: Mapping[str, bool]) -> Iterator[Finding]:
 
 def _is_plain(message: Item, speaker: Any) -> bool:
     """Whether a message is text under its role, and plainly right."""
+    content = message.get("content")
     return (
-        bool(message.get("content"))
-        and type(message["content"]) is str
+        type(content) is str
+        and bool(content)
+        and not content.isspace()
         and type(speaker) is str
         and speaker in _PARTS
         and _FOREIGN_KEYS.isdisjoint(message)
@@ -256,6 +268,8 @@ def _check_message(place: int, message: Item, speaker: Any) -> Iterator[Finding]
     content = message.get("content")
     if type(content) is list and content:
         for part in content:
+            if _is_blank(part):
+                yield _RULES["blank-text"].at(place, "a text is blank")
             if type(part) is not dict or word(part.get("type")) not in allowed:
                 named = part.get("type") if type(part) is dict else type(part).__name__
                 yield _RULES["part-type"].at(place, f"a message of the {speaker} has no part {named!r}")
@@ -264,6 +278,18 @@ def _check_message(place: int, message: Item, speaker: Any) -> Iterator[Finding]
         message, speaker
     ):
         yield _RULES["content"].at(place, "the message is empty")
+    elif type(content) is str and content.isspace() and speaker != "tool":
+        yield _RULES["blank-text"].at(place, "the text is blank")
+    elif content == []:
+        yield _RULES["content"].at(place, "the list of parts is empty")
+
+
+def _is_blank(part: Any) -> bool:
+    """Whether a part is a text of white space."""
+    if type(part) is not dict or part.get("type") != "text":
+        return False
+    said = part.get("text")
+    return type(said) is str and not said.strip()
 
 
 def _may_be_empty(message: Item, speaker: Any) -> bool:
@@ -320,7 +346,7 @@ def _mended(piece: Piece, notes: Notes) -> Piece | None:
     item = piece.item
     speaker = item["role"]
     new = {key: value for key, value in item.items() if key not in _FOREIGN_KEYS}
-    is_foreign = shape_of(item) not in ("chat", "plain")
+    is_foreign = shape_of(item) == "pi"
     if len(new) != len(item) and not is_foreign:
         gone = ", ".join(key for key in item if key in _FOREIGN_KEYS)
         notes.add("rewritten", "foreign-key", f"the message goes without {gone}", piece)
@@ -332,6 +358,17 @@ def _mended(piece: Piece, notes: Notes) -> Piece | None:
             notes.add("rewritten", "calls-empty", "the message goes without its empty list of calls", piece)
         elif mended is not calls:
             new["tool_calls"] = mended
+    content = item.get("content")
+    if type(content) is list:
+        said = [part for part in content if not _is_blank(part)]
+        if len(said) < len(content):
+            notes.add("left-out", "blank-text", "blank text was taken out", piece, item=item)
+            new["content"] = said
+    elif type(content) is str and content.isspace() and speaker != "tool":
+        new["content"] = None
+        notes.add("left-out", "blank-text", "the text was blank", piece, item=item)
+    if new.get("content") == []:
+        new["content"] = None
     refusal = item.get("refusal")
     if speaker == "assistant" and not new.get("content") and type(refusal) is str and refusal.strip():
         new["content"] = [{"type": "refusal", "refusal": refusal}]
@@ -350,6 +387,15 @@ def _mended(piece: Piece, notes: Notes) -> Piece | None:
     if same:
         return piece
     return piece.now(new, "rendered" if is_foreign else "mended")
+
+
+def _is_own_part(part: Any, speaker: str) -> bool:
+    """Whether a part may stand in a message of this API."""
+    return type(part) is dict and word(part.get("type")) in _PARTS.get(speaker, ())
+
+
+def _part_of(block: Block, speaker: str) -> dict[str, Any] | None:
+    return _part(block, is_text_only=speaker != "user")
 
 
 def _mended_calls(calls: list[Any], piece: Piece, notes: Notes) -> list[Any]:
@@ -479,7 +525,8 @@ def _output_text(output: Output) -> Any:
         for block in output.blocks
         if (said := block.text if isinstance(block, Text | File) else None)
     ]
-    return _content(texts) or NO_OUTPUT
+    shows = any(isinstance(block, Image | File) for block in output.blocks)
+    return _content(texts) or (SEE_BELOW if shows else NO_OUTPUT)
 
 
 def _beside(output: Output, piece: Piece, notes: Notes) -> list[dict[str, Any]]:

@@ -26,8 +26,8 @@ from ._base import (
     safe_name,
     word,
 )
-from ._neutral import Call, File, Image, Output, Text, arguments_text, read
-from ._telling import named, tell_arguments, tell_error_flag, tell_nothing_left, tell_unsaid
+from ._neutral import Block, Call, File, Image, Output, Text, arguments_text, read
+from ._telling import in_own_shape, named, tell_arguments, tell_error_flag, tell_nothing_left, tell_unsaid
 
 __all__ = ["OPENAI_RESPONSES", "OpenAIResponses"]
 
@@ -104,6 +104,12 @@ _RULES: Final[Mapping[str, Rule]] = dict(
         ),
         _rule("name", "A tool's name is of 1 to 64 letters, digits, _ and -."),
         _rule("content", "A message has content.", "https://github.com/github/copilot-cli/issues/4269"),
+        _rule(
+            "blank-text",
+            "What is said is more than white space; OpenAI takes it, others of this API do not.",
+            "https://github.com/NousResearch/hermes-agent/issues/63983",
+            warning=True,
+        ),
         _rule("part-type", "The parts of a message are of the types that its role may have."),
         _rule("foreign-shape", "An item is of a type that this API has."),
         _rule(
@@ -125,6 +131,8 @@ _IDS: Final = IdRule(re.compile(r"[^\ud800-\udfff]+"), 64, unique=True)
 _ITEM_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _PREFIXES: Final = {
     "function_call": "fc",
+    "function_call_output": "fc",
+    "compaction": "cmp",
     "custom_tool_call": "ctc",
     "message": "msg",
     "reasoning": "rs",
@@ -166,7 +174,7 @@ _OTHERS: Final = frozenset(
 _TYPES: Final = _CALLS.keys() | _OUTPUTS.keys() | _HOSTED | _OTHERS | {"reasoning", "message"}
 _LED_TO: Final = _CALLS.keys() | _HOSTED | {"reasoning"}
 _PARTS: Final[Mapping[Any, frozenset[str]]] = {
-    "user": frozenset({"input_text", "input_image", "input_file", "input_audio"}),
+    "user": frozenset({"input_text", "input_image", "input_file"}),
     "system": frozenset({"input_text", "input_image", "input_file"}),
     "developer": frozenset({"input_text", "input_image", "input_file"}),
     "assistant": frozenset({"output_text", "refusal"}),
@@ -211,10 +219,10 @@ class OpenAIResponses:
             elif kind in _SEARCHES and item.get("call_id") is None:
                 pass  # the server ran that search itself
             elif kind in _CALLS:
-                call_id = item.get("call_id")
+                call_id = _asked_id(item)
                 if type(call_id) is not str or not 0 < len(call_id) <= 64:
                     yield _RULES["call-id"].at(
-                        place, "the call id is missing, empty or too long", _word(call_id)
+                        place, "the call id is missing, empty or too long", word(call_id)
                     )
                     call_id = str(call_id)
                 if call_id in calls:
@@ -280,6 +288,7 @@ class OpenAIResponses:
         reasoning_ids: set[str] = set()
         orphaned = False
         for piece in pieces:
+            piece = in_own_shape(piece, "responses", _is_own_part, _part_of, notes)  # noqa: PLW2901
             if not _is_own(piece.item):
                 orphaned = False
                 out += _rendered(piece, notes)
@@ -305,10 +314,6 @@ class OpenAIResponses:
         return _with_call_ids(out, notes)
 
 
-def _word(value: Any) -> str | None:
-    return value if type(value) is str else None
-
-
 def _is_plain(item: Item) -> bool:
     """Whether a message is plainly right."""
     allowed = _PARTS.get(word(item.get("role")))
@@ -316,8 +321,17 @@ def _is_plain(item: Item) -> bool:
     if allowed is None or not content or not item.keys() <= _MESSAGE_KEYS:
         return False
     if type(content) is list:
-        return all(type(part) is dict and word(part.get("type")) in allowed for part in content)
-    return type(content) is str
+        return all(
+            type(part) is dict and word(part.get("type")) in allowed and not _is_blank(part)
+            for part in content
+        )
+    return type(content) is str and not content.isspace()
+
+
+def _is_blank(part: Any) -> bool:
+    """Whether a part is a text of white space."""
+    said = part.get("text") if type(part) is dict else None
+    return type(said) is str and not said.strip()
 
 
 def _check_message(place: int, item: Item) -> Iterator[Finding]:
@@ -333,6 +347,8 @@ def _check_message(place: int, item: Item) -> Iterator[Finding]:
     if type(content) is list:
         if not content:
             yield _RULES["content"].at(place, "the message is empty")
+        if any(map(_is_blank, content)):
+            yield _RULES["blank-text"].at(place, "a text is blank")
         for part in content:
             if type(part) is not dict or word(part.get("type")) not in allowed:
                 named = part.get("type") if type(part) is dict else type(part).__name__
@@ -340,6 +356,8 @@ def _check_message(place: int, item: Item) -> Iterator[Finding]:
                 break
     elif type(content) is not str or not content:
         yield _RULES["content"].at(place, "the message is empty")
+    elif content.isspace():
+        yield _RULES["blank-text"].at(place, "the text is blank")
 
 
 def _check_call(place: int, item: Item, kind: str, call_id: str) -> Iterator[Finding]:
@@ -352,6 +370,12 @@ def _check_call(place: int, item: Item, kind: str, call_id: str) -> Iterator[Fin
         return
     if not _is_object_text(item.get("arguments")):
         yield _RULES["arguments"].at(place, "the arguments are no JSON object", call_id)
+
+
+def _asked_id(item: Item) -> Any:
+    """The id that the output of a call has to name; a local shell's may be the item's own."""
+    call_id = item.get("call_id")
+    return item.get("id") if call_id is None and item.get("type") == "local_shell_call" else call_id
 
 
 def _answered_id(item: Item) -> Any:
@@ -405,6 +429,15 @@ def _is_own(item: Item) -> bool:
     return all(type(part) is dict and word(part.get("type")) in allowed for part in content)
 
 
+def _is_own_part(part: Any, speaker: str) -> bool:
+    """Whether a part may stand in a message of this API."""
+    return type(part) is dict and word(part.get("type")) in _PARTS.get(speaker, ())
+
+
+def _part_of(block: Block, speaker: str) -> dict[str, Any] | None:
+    return _assistant_part(block) if speaker == "assistant" else _input_part(block)
+
+
 def _mended(piece: Piece, notes: Notes) -> Piece | None:
     """An item of this API under its rules; None if nothing is left of it."""
     item = piece.item
@@ -415,13 +448,16 @@ def _mended(piece: Piece, notes: Notes) -> Piece | None:
     extra = item.keys() - _MESSAGE_KEYS if kind == "message" else item.keys() & _ADDED_KEYS
     if extra:
         item = {key: value for key, value in item.items() if key not in extra}
-        if shape_of(piece.item) in ("responses", "plain"):
+        if shape_of(piece.item) != "pi":
             told = ", ".join(sorted(extra))
             notes.add("rewritten", "foreign-key", f"the {kind} goes without {told}", piece)
     if kind == "message":
         content = item.get("content")
-        if not content:
-            notes.add("left-out", "content", "the message is empty", piece, item=piece.item)
+        if type(content) is list and any(map(_is_blank, content)):
+            content = new["content"] = [part for part in content if not _is_blank(part)]
+            notes.add("left-out", "blank-text", "blank text was taken out", piece, item=piece.item)
+        if not content or (type(content) is str and content.isspace()):
+            notes.add("left-out", "content", "nothing is left of the message", piece, item=piece.item)
             return None
     elif kind == "function_call":
         call = items.tool_calls(item)[0]
@@ -431,7 +467,7 @@ def _mended(piece: Piece, notes: Notes) -> Piece | None:
             tell_arguments(call.id, piece, notes)
     elif kind == "custom_tool_call" and type(item.get("input")) is not str:
         new["input"] = "" if item.get("input") is None else items.output_text(item["input"])
-        tell_arguments(_word(item.get("call_id")), piece, notes)
+        tell_arguments(word(item.get("call_id")), piece, notes)
     elif kind in ("function_call_output", "custom_tool_call_output"):
         output = item.get("output")
         if type(output) is not str and not _is_output_list(output):
@@ -500,7 +536,7 @@ def _with_output_kinds(pieces: list[Piece], notes: Notes) -> list[Piece]:
         if kind in _SEARCHES:
             continue
         if kind in _CALLS:
-            kinds.setdefault(str(piece.item.get("call_id")), []).append(kind)
+            kinds.setdefault(str(_asked_id(piece.item)), []).append(kind)
         elif kind in _OUTPUTS:
             queue = kinds.get(str(_answered_id(piece.item)))
             call = queue.pop(0) if queue else _OUTPUTS[kind]
@@ -511,7 +547,7 @@ def _with_output_kinds(pieces: list[Piece], notes: Notes) -> list[Piece]:
                     "output-kind",
                     f"the output goes as a {_CALLS[call]}",
                     piece,
-                    call=_word(piece.item.get("call_id")),
+                    call=word(piece.item.get("call_id")),
                 )
     return pieces
 
@@ -576,7 +612,7 @@ def _with_call_ids(pieces: list[Piece], notes: Notes) -> list[Piece]:
     places = []
     for place, piece in enumerate(pieces):
         kind = word(piece.item.get("type", "message"))
-        own = [str(_answered_id(piece.item) or "")]
+        own = [word(_asked_id(piece.item) if kind in _CALLS else _answered_id(piece.item))]
         if kind in _SEARCHES and piece.item.get("call_id") is None:
             own = []
         if kind in _CALLS or kind in _OUTPUTS:

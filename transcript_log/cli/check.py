@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Final
 
 import click
 
@@ -11,13 +13,16 @@ from ..acceptance import Acceptance, check_acceptance
 from ..apis import api_of
 from ..check import is_sound
 from ..errors import TargetError
-from ..findings import Finding
+from ..findings import Change, Finding
 from .contexts import change_json
 from .output import counted, echo, echo_json, finding_json
 from .source import file_argument, open_session
 from .text import one_line
 
 __all__ = ["check"]
+
+_SHOWN: Final = 5
+"""How many lines of one rule of an API are shown."""
 
 
 @click.command()
@@ -54,7 +59,8 @@ def check(ctx: click.Context, file: str, named: str | None, as_json: bool) -> No
         echo(_told(session.findings), err=True)
         for acceptance in asked:
             changes = counted(len(acceptance.changes), "change")
-            echo(f"{acceptance.target.api}: {_told(acceptance.findings)}; {changes}", err=True)
+            named = f"{acceptance.target.api}/{acceptance.target.model}"
+            echo(one_line(f"{named}: {_told(acceptance.findings)}; {changes}"), err=True)
     found = [finding for acceptance in asked for finding in acceptance.findings]
     ctx.exit(0 if is_sound([*session.findings, *found]) else 1)
 
@@ -77,8 +83,20 @@ def _show(acceptance: Acceptance, file: str, *, as_json: bool) -> None:
         for change in acceptance.changes:
             echo_json({"api": api, **change_json(change)})
     else:
-        for line in (*acceptance.findings, *acceptance.changes):
+        for line in (*_folded(acceptance.findings), *_folded(acceptance.changes)):
             echo(one_line(f"{file}: {api}: {line}"))
+
+
+def _folded(lines: Sequence[Finding | Change]) -> Iterator[object]:
+    """The first few of each rule, and how many more there are of it."""
+    seen: Counter[str] = Counter()
+    for line in lines:
+        seen[line.rule] += 1
+        if seen[line.rule] <= _SHOWN:
+            yield line
+    for rule, number in seen.items():
+        if number > _SHOWN:
+            yield f"{rule}: {number - _SHOWN} more like these (--json lists them)"
 
 
 def _told(findings: Sequence[Finding]) -> str:

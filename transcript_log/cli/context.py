@@ -23,8 +23,12 @@ __all__ = ["context"]
 @click.command()
 @file_argument
 @target_options
-@click.option("--at", metavar="ENTRY", help="As it was when the entry with this id was the last one.")
-@click.option("--strict", is_flag=True, help="Refuse a history whose calls and outputs are not in order.")
+@click.option(
+    "--at",
+    metavar="ENTRY",
+    help="As it was when this entry was the last one ('replay --json' shows the ids).",
+)
+@click.option("--strict", is_flag=True, help="Refuse a history that has to be changed to be sent.")
 @click.option("--attachments", is_flag=True, help="Place the attachments too.")
 @click.option("--explain", is_flag=True, help="Say of each item where it comes from, and what was changed.")
 @click.option("--json", "as_json", is_flag=True, help="With --explain: one JSON object per row and change.")

@@ -87,10 +87,8 @@ def tell_notes(context: Context, path: str) -> None:
     """Say on stderr what the API leaves to the caller, such as that the assistant spoke last."""
     if context.target is None:
         return
-    rules = api_of(context.target.api).rules
     for finding in check_items(context.items, context.target, paused=context.paused):
-        rule = f"the rule is: {rules[finding.rule].demand}"
-        echo(one_line(str(replace(finding, path=path, advice=rule))), err=True)
+        echo(one_line(str(replace(finding, path=path))), err=True)
 
 
 # ---------------------------------------------------------------------------------- rows

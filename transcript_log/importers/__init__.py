@@ -40,7 +40,7 @@ class Imported:
     Attributes:
         header: For a log of its own; ``harness`` is this package's, ``extra`` says the source.
         entries: In the order of the source. Their times are the source's, None where it has
-            none; nothing private in them has a family.
+            none.
         places: Where the record of each entry stands in the source: its line, and the offset of that.
         details: For the sidecar.
         findings: What was wrong in the source, or was not taken over, by line.

@@ -13,7 +13,7 @@ provider, spell the keys of providers.
 
 from __future__ import annotations
 
-from ._messages import chat_calls
+from ._messages import chat_calls, chat_thought
 from .outputs import output_images, output_text
 from .part_types import (
     HOSTED,
@@ -76,6 +76,7 @@ __all__ = [
     "calls_and_outputs",
     "canonicalize_native_compaction",
     "chat_calls",
+    "chat_thought",
     "function_call_output",
     "has_opaque",
     "hosted_calls",

@@ -16,6 +16,7 @@ __all__ = [
     "call_of_block",
     "chat_calls",
     "chat_reasoning",
+    "chat_thought",
     "is_message",
     "output_of_block",
     "output_of_message",
@@ -106,6 +107,12 @@ def chat_reasoning(item: Item) -> ReasoningPart | None:
     if not plain[0] and not opaque:
         return None
     return ReasoningPart(plain[0], opaque, 0)
+
+
+def chat_thought(item: Item) -> str:
+    """The readable text of the reasoning that a Chat message carries beside its content."""
+    part = chat_reasoning(item)
+    return "" if part is None else part.text
 
 
 def chat_calls(item: Item) -> Iterator[ToolCallPart]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from .shapes import is_thinking
+
 __all__ = ["is_private", "portable_part", "without_thinking"]
 
 _PRIVATE_TYPES: Final = frozenset(
@@ -51,8 +53,10 @@ def portable_part(item: Mapping[str, Any]) -> Mapping[str, Any] | None:
     new = item
     if not _PRIVATE_KEYS.isdisjoint(item):
         new = _without(new, _PRIVATE_KEYS)
-    if item.get("role") != "assistant":
+    if item.get("role") == "user":
         return new
+    if item.get("role") != "assistant":
+        return _without_thinking(new)
     if not _SIGNATURES.isdisjoint(new):
         new = _without(new, _SIGNATURES)
     content = item.get("content")
@@ -72,10 +76,14 @@ def portable_part(item: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 def without_thinking(item: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """A message without its thinking; the item itself if it has none, None if it has nothing else."""
+    return _without_thinking(item) if item.get("role") == "assistant" else item
+
+
+def _without_thinking(item: Mapping[str, Any]) -> Mapping[str, Any] | None:
     content = item.get("content")
-    if item.get("role") != "assistant" or type(content) is not list:
+    if type(content) is not list:
         return item
-    kept = [block for block in content if not (type(block) is dict and block.get("type") in _THINKING)]
+    kept = [block for block in content if not is_thinking(block)]
     if len(kept) == len(content):
         return item
     return {**item, "content": kept} if kept else None

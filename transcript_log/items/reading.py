@@ -119,11 +119,16 @@ def tool_outputs(item: Item) -> tuple[ToolOutputPart, ...]:
 
 
 def calls_and_outputs(item: Item) -> tuple[tuple[ToolCallPart, ...], tuple[ToolOutputPart, ...]]:
-    """What :func:`tool_calls` and :func:`tool_outputs` give, with little ado for an item that has none."""
+    """What :func:`tool_calls` and :func:`tool_outputs` give, with little ado for an item that has none.
+
+    The messages of functions that Chat had before tools know no ids, and so are neither.
+    """
     kind = item.get("type")
     if type(kind) is str and kind != "message":
         return tool_calls(item), () if kind in FLAT_CALLS else tool_outputs(item)
     speaker = item.get("role")
+    if speaker == "function":
+        return (), ()
     if type(speaker) is str and speaker in OUTPUT_ROLES:
         output = output_of_message(item)
         return (), () if output is None else (output,)

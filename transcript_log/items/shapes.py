@@ -21,6 +21,7 @@ __all__ = [
     "hosted_blocks",
     "is_from_model",
     "is_message",
+    "is_thinking",
     "output_item",
     "rest_of",
     "shape_of",
@@ -229,6 +230,11 @@ def is_message(item: _Item) -> bool:
 def is_from_model(item: _Item) -> bool:
     """Whether a model said an item. A message that names no role is the user's."""
     return item.get("role") == "assistant" if is_message(item) else not tool_outputs(item)
+
+
+def is_thinking(block: Any) -> bool:
+    """Whether a block is what an Anthropic model thought."""
+    return type(block) is dict and block.get("type") in ("thinking", "redacted_thinking")
 
 
 def finish_word(item: _Item) -> str | None:
