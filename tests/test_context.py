@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -892,3 +893,212 @@ def test_every_binding_names_its_source() -> None:
     for binding in BINDINGS.values():
         assert binding.source.startswith("https://")
         assert datetime.fromisoformat(binding.date)
+
+
+# ------------------------------------------------------------------ what met in odd ways
+
+
+SEARCH: Final[Item] = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {}}
+FOUND: Final[Item] = {"type": "web_search_tool_result", "tool_use_id": "s1", "content": []}
+
+
+def use(call_id: str = "a") -> Item:
+    return {"type": "tool_use", "id": call_id, "name": "bash", "input": {}}
+
+
+def result(call_id: str = "a", said: str = "out") -> Item:
+    return {"type": "tool_result", "tool_use_id": call_id, "content": said}
+
+
+def paused(entry_id: str, *blocks: Item) -> MessageEntry:
+    record = ResponseRecord(finish_reason="pause")
+    return answer(entry_id, list(blocks), family=ANTHROPIC.family, response=record)
+
+
+def claude(*entries: MessageEntry) -> Context:
+    given = [user("u1"), *entries]
+    return build_context([_owned(entry, ANTHROPIC) for entry in given], ANTHROPIC)
+
+
+def _owned(entry: MessageEntry, target: Target) -> MessageEntry:
+    return replace(entry, family=entry.family or target.family)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_local_shell_call_that_has_only_its_own_id_is_answered(target: Target) -> None:
+    asked = {"type": "local_shell_call", "id": "lsh_1", "call_id": None, "action": {"command": ["ls"]}}
+    entries = [user("u1"), message("c", asked), output("o", "lsh_1"), user("u2")]
+    context = build_context([_owned(entry, RESPONSES) for entry in entries], target)
+    assert "out" in str(context.items)
+    assert "unanswered-call" not in rules(context)
+    open_context = build_context([_owned(entry, RESPONSES) for entry in entries[:2]], target)
+    assert rules(open_context)[0] == "unanswered-call"
+
+
+def test_a_paused_turn_is_none_where_more_stands_after_it() -> None:
+    turn = paused("p", text("looking"), SEARCH)
+    assert claude(turn).paused
+    attached = build_context(
+        [user("u1"), turn, beside("b", "note", placement="after-current")], ANTHROPIC, attachments=True
+    )
+    assert not attached.paused
+    assert [item["content"] for item in attached.items] == ["u1", [text("looking")], "note"]
+    assert "hosted-pair" in rules(attached)
+    both = claude(paused("p", SEARCH, use()))
+    assert both.items[1]["content"] == [use()]
+    assert rules(both) == ["unanswered-call", "hosted-pair"]
+
+
+def test_a_paused_turn_may_be_stored_in_pieces_and_be_followed_by_what_goes() -> None:
+    context = claude(paused("p", text("looking")), answer("q", [SEARCH]), user("o", [result("gone")]))
+    assert context.paused
+    assert context.items[-1]["content"] == [SEARCH]
+    assert rules(context) == ["output-without-call"]
+
+
+def test_halves_of_a_server_call_in_two_families_go_together() -> None:
+    asked = answer("a1", [SEARCH], family="another/family")
+    context = claude(asked, answer("a2", [FOUND, text("found")]), user("u2"))
+    assert context.items[1:] == [
+        {"role": "assistant", "content": [text("found")]},
+        {"role": "user", "content": "u2"},
+    ]
+    assert {"private", "hosted-pair"} <= set(rules(context))
+
+
+def test_a_server_call_that_shares_its_id_keeps_one_result() -> None:
+    context = claude(answer("a1", [SEARCH, text("one")]), answer("a2", [SEARCH, FOUND]), user("u2"))
+    assert [item["content"] for item in context.items[1:3]] == [[text("one")], [SEARCH, FOUND]]
+
+
+def test_a_result_after_outputs_of_the_client_comes_alone() -> None:
+    context = claude(
+        answer("a1", [SEARCH, use()]), user("o", [result()]), answer("a2", [FOUND, text("fin")]), user("u2")
+    )
+    assert [item["content"] for item in context.items[1:4]] == [
+        [SEARCH, use(), FOUND],
+        [result()],
+        [text("fin")],
+    ]
+
+
+def test_made_up_moved_and_own_outputs_go_into_one_message() -> None:
+    asked = answer("a1", [use("a"), use("b"), use("c")])
+    context = claude(asked, user("o", [result("a"), result("c")]), answer("a2", "on"))
+    (blocks,) = (item["content"] for item in context.items[2:3])
+    assert [block["tool_use_id"] for block in blocks] == ["a", "b", "c"]
+    assert len(context.items) == 4
+    # That the stand-in is stored later changes no byte of what was sent.
+    stopped = [answer("a1", [use()]), user("s", "stop")]
+    sent = claude(*stopped)
+    made = {"role": "user", "content": [sent.items[2]["content"][0]]}
+    published = claude(*stopped, message("p", made, stand_in=True), answer("a2", "so"))
+    assert published.items[:3] == sent.items
+
+
+def test_thinking_from_before_a_compaction_stays_old_when_messages_are_joined() -> None:
+    target = Target("anthropic-messages", "claude-opus-5-5")
+    thought = {"type": "thinking", "thinking": "", "signature": "seal"}
+    entries: list[Entry] = [
+        _owned(user("u1"), target),
+        _owned(answer("a1", [thought, SEARCH]), target),
+        _owned(user("u2"), target),
+        _owned(answer("a2", [FOUND, text("found")]), target),
+        compacted("k", first_kept_entry_id="a1"),
+        _owned(user("u3"), target),
+    ]
+    assert "seal" not in str(build_context(entries, target).items)
+
+
+def test_reasoning_goes_with_the_call_that_a_limit_cut() -> None:
+    cut = call("c1", more={"arguments": '{"a": '})
+    entries = [
+        user("u1"),
+        reasoning("r1", response=ResponseRecord(finish_reason="max_tokens")),
+        cut,
+        message("r2", {"type": "reasoning", "id": "rs_2", "summary": [], "encrypted_content": "seal"}),
+        answer("a1"),
+    ]
+    context = build_context([_owned(entry, RESPONSES) for entry in entries], RESPONSES)
+    assert sources(context) == ["u1", "r2", "a1"]
+    assert rules(context) == ["reasoning-alone", "cut-call"]
+
+
+def test_reasoning_lost_to_a_compaction_that_keeps_nothing_takes_ids_along() -> None:
+    entries: list[Entry] = [
+        _owned(user("u1"), RESPONSES),
+        _owned(reasoning("r1"), RESPONSES),
+        compacted("k"),
+        _owned(call("c1", more={"id": "fc_1"}), RESPONSES),
+        _owned(output("o1"), RESPONSES),
+    ]
+    assert "id" not in build_context(entries, RESPONSES).items[1]
+
+
+def test_functions_from_before_tools_stay_as_they_are() -> None:
+    asked = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}}
+    told_of = {"role": "function", "name": "f", "content": "out"}
+    entries = [user("u1"), message("a", asked), message("f", told_of), user("b", ""), user("u2")]
+    context = build_context([_owned(entry, CHAT) for entry in entries], CHAT)
+    assert context.items[1:3] == [asked, told_of]
+
+
+def test_a_search_for_tools_of_another_family_leaves_ones_own_alone() -> None:
+    asked = {"type": "tool_search_call", "call_id": "t0", "arguments": {}}
+    found = {"type": "tool_search_output", "call_id": "t0", "tools": []}
+    entries = [
+        user("u1"),
+        message("a", asked, family="x"),
+        message("b", found, family=RESPONSES.family),
+        user("u2"),
+        message("c", dict(asked), family=RESPONSES.family),
+        message("d", dict(found), family=RESPONSES.family),
+    ]
+    context = build_context(entries, RESPONSES)
+    assert sources(context) == ["u1", "u2", "c", "d"]
+
+
+def test_signed_thinking_with_half_a_character_is_left_out() -> None:
+    thought = {"type": "thinking", "thinking": "half \ud83d", "signature": "seal"}
+    context = claude(answer("a1", [thought, text("half \ud83d here")]), user("u2"))
+    assert context.items[1]["content"] == [text("half \ufffd here")]
+    assert [kind for kind, rule, _ in told(context) if rule == "surrogate"] == ["left-out", "rewritten"]
+
+
+def test_one_odd_part_costs_a_message_nothing_else() -> None:
+    thought = {"type": "thinking", "thinking": "hm", "signature": "seal"}
+    odd = {"type": "output_text", "text": "odd"}
+    context = claude(answer("a1", [thought, odd, None, use()]), user("o", [result()]))
+    assert context.items[1]["content"] == [thought, text("odd"), use()]
+    assert rules(context) == ["part-type", "part-type"]
+    own = {
+        "role": "assistant",
+        "content": [None, text("a")],
+        "reasoning_content": "hm",
+        "tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+    }
+    entries = [
+        user("u1"),
+        message("a", own),
+        message("o", {"role": "tool", "tool_call_id": "c", "content": "x"}),
+    ]
+    sent = build_context([_owned(entry, CHAT) for entry in entries], CHAT).items[1]
+    assert sent == {**own, "content": [text("a")]}
+
+
+def test_what_pi_kept_of_ones_own_thinking_goes_back() -> None:
+    thought = {"type": "thinking", "thinking": "hm", "thinkingSignature": "seal"}
+    said = {"role": "assistant", "content": [thought, text("so")], "stopReason": "stop", "timestamp": 1}
+    context = claude(message("a1", said), user("u2"))
+    assert context.items[1]["content"] == [
+        {"type": "thinking", "thinking": "hm", "signature": "seal"},
+        text("so"),
+    ]
+    foreign = claude(message("a1", said, family="x"), user("u2"))
+    assert foreign.items[1]["content"] == [text("so")]
+
+
+def test_an_account_and_a_model_with_a_slash_are_no_one_family() -> None:
+    one = Target("openai-responses", "openai/gpt-5", platform="openrouter")
+    other = Target("openai-responses", "gpt-5", platform="openrouter", account="openai")
+    assert one.family != other.family
