@@ -1102,3 +1102,23 @@ def test_an_account_and_a_model_with_a_slash_are_no_one_family() -> None:
     one = Target("openai-responses", "openai/gpt-5", platform="openrouter")
     other = Target("openai-responses", "gpt-5", platform="openrouter", account="openai")
     assert one.family != other.family
+
+
+def test_one_private_item_among_ones_own_is_enough_to_be_looked_at() -> None:
+    own = [_owned(user("u1"), CHAT), _owned(user("u2"), CHAT)]
+    foreign = answer("a1", "so", family="x")
+    sealed = replace(foreign, message={**foreign.message, "reasoning_content": "hm"})
+    context = build_context([own[0], sealed, own[1]], CHAT)
+    assert context.items[1] == {"role": "assistant", "content": "so"}
+    assert rules(context) == ["private"]
+
+
+def test_a_usage_counts_for_nothing_where_its_response_is_not_in_the_context() -> None:
+    record = ResponseRecord(usage=RecordedUsage(input=5000, output=100))
+    entries = [
+        _owned(user("u1"), CHAT),
+        answer("a1", "so", family=CHAT.family, response=record, interrupted=True),
+        _owned(user("u2"), CHAT),
+    ]
+    context = build_context(entries, CHAT)
+    assert context.size == sum(weigh(item) for item in context.items)

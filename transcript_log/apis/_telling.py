@@ -81,8 +81,10 @@ def in_own_shape(
     speaker = piece.item.get("role")
     if type(content) is not list or type(speaker) is not str:
         return piece
+    if shape_of(piece.item) != shape:
+        return piece
     odd = [part for part in content if not is_own(part, speaker)]
-    if not odd or shape_of(piece.item) != shape or any(calls_and_outputs({"content": odd})):
+    if not odd or any(calls_and_outputs({"content": odd})):
         return piece
     kept = []
     for part in content:
