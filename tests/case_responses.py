@@ -129,6 +129,8 @@ class ResponseChecks:
             _REASONS[word.strip()] for word in re.split(r"\s+or\s+", words) if "raw word" not in word
         }
 
+    expect_finish_reason = expect_stop_reason = expect_finish
+
     def expect_raw_stop_reason(self, word: str) -> None:
         assert self.read.raw_finish_reason == word
 

@@ -144,6 +144,18 @@ def test_a_usage_that_is_no_object_is_none(raw: Any) -> None:
             "openai-chat",
             (0, 8, 2, 5, 0),
         ),
+        # As much as there was.
+        (
+            {"prompt_tokens": 10, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 10}},
+            "openai-chat",
+            (0, 10, 0, 5, 0),
+        ),
+        # A gateway before Anthropic.
+        (
+            {"prompt_tokens": 10, "completion_tokens": 5, "cache_creation_input_tokens": 4},
+            "openai-chat",
+            (6, 0, 4, 5, 0),
+        ),
         # Moonshot.
         ({"prompt_tokens": 10, "completion_tokens": 5, "cached_tokens": 4}, "openai-chat", (6, 4, 0, 5, 0)),
         # Reasoning that no total accounts for is output too.
@@ -161,6 +173,7 @@ def test_a_usage_that_is_no_object_is_none(raw: Any) -> None:
         # What is not told follows from the total.
         ({"completion_tokens": 5, "total_tokens": 15}, "openai-chat", (10, 0, 0, 5, 0)),
         ({"prompt_tokens": 5, "total_tokens": 15}, "openai-chat", (5, 0, 0, 10, 10)),
+        ({"promptTokenCount": 5, "thoughtsTokenCount": 15}, "google-gemini", (5, 0, 0, 15, 15)),
         (
             {
                 "cache_creation": {"ephemeral_5m_input_tokens": 1, "ephemeral_1h_input_tokens": 2},
@@ -199,6 +212,22 @@ def test_odd_usages_are_read(raw: dict[str, Any], api: str, expect: tuple[int, .
     assert adds_up(usage)
 
 
+@pytest.mark.parametrize(
+    "raw",
+    [
+        {"prompt_tokens": 0, "completion_tokens": 5},
+        {"completion_tokens": 5, "total_tokens": 5},
+    ],
+)
+def test_a_zero_is_told(raw: dict[str, Any]) -> None:
+    assert Usage.from_raw(raw, "openai-chat") == Usage(output=5, total=5)
+
+
+def test_no_count_is_past_what_every_reader_of_json_has_exactly() -> None:
+    assert buckets(Usage.from_raw({"input_tokens": 2**53}, "openai-responses")) == (2**53, 0, 0, 0, 0)
+    assert buckets(Usage.from_raw({"input_tokens": 2**53 + 1}, "openai-responses")) == (0, 0, 0, 0, 0)
+
+
 def test_a_total_alone_says_nothing_of_the_buckets() -> None:
     usage = Usage.from_raw({"total_tokens": 9}, "openai-chat")
     assert usage == Usage(total=9, input_unknown=True)
@@ -216,6 +245,8 @@ def test_an_api_of_another_name_is_told_by_the_names_in_the_usage() -> None:
     raw = {"input_tokens": 1, "cache_read_input_tokens": 10, "output_tokens": 2}
     assert buckets(Usage.from_raw(raw, "bedrock")) == (1, 10, 0, 2, 0)
     assert buckets(Usage.from_raw({"input_tokens": 3, "output_tokens": 2})) == (3, 0, 0, 2, 0)
+    raw = {"prompt_tokens": 11, "completion_tokens": 2, "cache_read_input_tokens": 10}
+    assert buckets(Usage.from_raw(raw)) == (1, 10, 0, 2, 0)
 
 
 counts = (
@@ -527,6 +558,10 @@ def test_reasoning_is_read_wherever_it_stands() -> None:
     assert response.text == "Hi."
     item = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Hm."}]}
     assert parse_response(responses([item, item])).reasoning == "Hm.\n\nHm."
+    item = {"type": "reasoning", "id": "rs_1", "content": [{"type": "reasoning_text", "text": "Hm."}]}
+    response = parse_response(responses([item, *responses()["output"]]))
+    assert response.reasoning == "Hm."
+    assert response.text == "Hello!"
     parts = [{"text": "Hm.", "thought": True}, {"text": "Hi.", "thoughtSignature": "c2ln"}]
     response = parse_response(gemini(parts))
     assert response.reasoning == "Hm."
@@ -618,6 +653,8 @@ def test_a_pause_is_resumed_with_the_very_message() -> None:
     assert item["content"] is raw["content"]
     assert not parse_response(message([SEARCH, TOOL_USE], stop="pause_turn")).can_resume_pause()
     assert not parse_response(message([], stop="pause_turn")).can_resume_pause()
+    said = [{"type": "text", "text": "Let me look."}]
+    assert parse_response(message(said, stop="pause_turn")).can_resume_pause()
 
 
 @pytest.mark.parametrize(
@@ -634,6 +671,7 @@ def test_a_pause_is_resumed_with_the_very_message() -> None:
         message([{"type": "text", "text": "\n"}]),
         gemini([]),
         gemini([{"text": ""}]),
+        gemini([{"text": "", "thought": True}]),
         {"candidates": [{"finishReason": "STOP"}], "usageMetadata": {}},
         {},
     ],
@@ -844,6 +882,17 @@ def test_an_error_body_is_an_error() -> None:
     assert parse_response({"error": "no"}).raw_finish_reason == "error"
 
 
+def test_an_anthropic_message_is_known_without_its_type() -> None:
+    response = parse_response({"role": "assistant", "content": "Hi."})
+    assert response.text == "Hi."
+    assert response.replay_blocks == ReplayBlocks(
+        "anthropic-messages", ({"role": "assistant", "content": "Hi."},)
+    )
+    assert parse_response({"type": "message"}).replay_blocks == ReplayBlocks("anthropic-messages")
+    for other in ({"role": "user", "content": "Hi."}, {"role": "assistant"}, {"content": "Hi."}):
+        assert parse_response(other).replay_blocks is None
+
+
 def test_an_object_of_another_shape_is_kept() -> None:
     assert parse_response({"answer": 42}) == ChatResponse(raw={"answer": 42})
 
@@ -875,6 +924,8 @@ def test_a_response_made_by_hand_has_what_it_was_given() -> None:
     assert response.replay_blocks is blocks
     assert isinstance(response, ModelResponse)
     assert make_response(finish_reason="length").raw_finish_reason == "length"
+    given = {"format": "mine", "data": [1]}
+    assert make_response(replay_blocks=given).replay_blocks == ReplayBlocks("mine", (1,))
 
 
 def test_headers_and_attempts_are_kept() -> None:
@@ -914,6 +965,8 @@ def test_an_object_with_model_dump_is_read_by_its_json() -> None:
     response = parse_response(Dumped(chat()))
     assert response.raw == chat()
     assert response.text == "Hello!"
+    parsed = message([{"type": "text", "text": "{}", "parsed_output": {}}])
+    assert parse_response(Dumped(parsed)).raw == message([{"type": "text", "text": "{}"}])
     with pytest.raises(ResponseError, match="Dumped"):
         parse_response(Dumped([]))
 

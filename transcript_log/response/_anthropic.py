@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from .. import items
@@ -57,6 +56,6 @@ def _text(content: object) -> str | None:
         said = as_text(as_object(block).get("text")) if as_object(block).get("type") == "text" else None
         if said is not None:
             runs[-1].append(said)
-        elif runs[-1] and isinstance(block, Mapping):
+        else:
             runs.append([])
     return joined(runs)

@@ -26,7 +26,7 @@ _WORDS: Final[Mapping[str, FinishReason]] = {
 
 def looks_right(raw: Object) -> bool:
     """Whether an answer is one of Chat Completions."""
-    return type(raw.get("choices")) is list or raw.get("object") == "chat.completion"
+    return type(raw.get("choices")) is list
 
 
 def read(raw: Object) -> ChatResponse:
@@ -64,8 +64,6 @@ def _text(said: Object, refusal: str | None) -> str | None:
     content = said.get("content")
     pieces = [content] if type(content) is str else [_piece(block) for block in as_list(content)]
     found = [piece for piece in pieces if piece is not None]
-    if refusal is not None and not has_text("".join(found)):
-        return refusal
     return joined([found, [refusal]] if refusal is not None else [found])
 
 

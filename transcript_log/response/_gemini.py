@@ -77,7 +77,7 @@ def _text(parts: list[Object]) -> str | None:
         said = as_text(part.get("text"))
         if said is not None and part.get("thought") is not True:
             runs[-1].append(said)
-        elif runs[-1]:
+        else:
             runs.append([])
     return joined(runs)
 

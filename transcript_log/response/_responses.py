@@ -30,7 +30,7 @@ _CODES: Final[Mapping[str, FinishReason]] = {
 
 def looks_right(raw: Object) -> bool:
     """Whether an answer is one of the Responses API."""
-    return type(raw.get("output")) is list or raw.get("object") == "response"
+    return type(raw.get("output")) is list
 
 
 def read(raw: Object) -> ChatResponse:
