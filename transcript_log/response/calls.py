@@ -10,7 +10,7 @@ from .._json import decode_exact
 from ..entries import Json
 from ._values import Object, as_object, as_text
 
-__all__ = ["ToolCall", "call_of"]
+__all__ = ["ToolCall", "call_given", "call_of", "decoded"]
 
 
 @dataclass(frozen=True, slots=True)

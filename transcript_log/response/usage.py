@@ -12,9 +12,16 @@ from ._values import Object, as_object, count, member
 __all__ = ["ANTHROPIC", "CHAT", "GEMINI", "RESPONSES", "Usage", "normalize_usage"]
 
 RESPONSES: Final = "openai-responses"
+"""The Responses API of OpenAI, and what is compatible with it."""
+
 CHAT: Final = "openai-chat"
+"""Chat Completions of OpenAI, and what is compatible with it."""
+
 ANTHROPIC: Final = "anthropic-messages"
+"""The Messages API of Anthropic."""
+
 GEMINI: Final = "google-gemini"
+"""``generateContent`` of Gemini."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
