@@ -15,8 +15,9 @@ from typing import Final, TypeVar
 from . import items as item_shapes
 from ._identity import IdentityMap
 from .errors import TargetError
+from .items.portable import is_private, portable_part
 
-__all__ = ["BINDINGS", "Binding", "Target", "items_for_family"]
+__all__ = ["BINDINGS", "Binding", "Target", "is_private", "items_for_family", "portable_part"]
 
 T = TypeVar("T")
 
