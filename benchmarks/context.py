@@ -78,7 +78,7 @@ def _measure(
         ),
         "one call unanswered": Case(
             _without_collector(lambda: build_context(lacking, target)),
-            lambda context: [change.rule for change in context.changes] == ["unanswered-call"],
+            lambda context: context.changes[0].rule == "unanswered-call",
         ),
         "no target": _clean(entries, None),
     }
