@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from test_stats import answer, compaction, question, run, usage
+from test_stats import NOON, answer, compaction, question, run, usage
 
-from transcript_log import JsonlStore
-from transcript_log.entries import Entry, RecordedUsage, new_header
+from transcript_log import Detail, JsonlStore, ToolOutcome, new_message, outcome_payload
+from transcript_log.cli import main
+from transcript_log.codec import started_payload
+from transcript_log.entries import Entry, RecordedUsage, ToolStarted, new_header
 
 
 def log(path: Path, *entries: Entry) -> Path:
@@ -22,9 +24,13 @@ def log(path: Path, *entries: Entry) -> Path:
 
 
 def stats(*words: str | Path) -> Result:
-    from transcript_log.cli import main
-
     return CliRunner().invoke(main, ["stats", *map(str, words)])
+
+
+def inspect(*words: str | Path) -> str:
+    result = CliRunner().invoke(main, ["inspect", *map(str, words)])
+    assert result.exit_code == 0, result.output
+    return result.stdout
 
 
 def rows(*words: str | Path) -> list[dict[str, Any]]:
@@ -140,3 +146,70 @@ def test_nothing_in_a_name_acts_on_the_terminal(tmp_path: Path) -> None:
     for result in (stats(path), stats(path, "--json")):
         assert all(char.isprintable() or char == "\n" for char in result.output)
     assert len(stats(path).stdout.splitlines()) == 3
+
+
+# ------------------------------------------------------------------------------ inspect
+
+
+def test_inspect_shows_the_sum_and_the_size_of_the_context(tmp_path: Path) -> None:
+    path = log(
+        tmp_path / "a.jsonl",
+        answer("a", usage=usage(10, 2, cache_read=5)),
+        answer("b", usage=usage(20, 3, cache_write=1)),
+        answer("c", usage=None),
+    )
+    shown = inspect(path)
+    assert (
+        "tokens       41 (30 input, 5 cache read, 1 cache write, 5 output) in 3 responses,"
+        " 1 of which do not tell all\n" in shown
+    )
+    assert "context      24 tokens\n" in shown
+    told = json.loads(inspect(path, "--json"))
+    assert told["usage"] == {
+        "responses": 3,
+        "untold": 1,
+        "input": 30,
+        "cache_read": 5,
+        "cache_write": 1,
+        "output": 5,
+        "total": 41,
+    }
+    assert told["context_tokens"] == 24
+    assert told["open_calls"] == []
+
+
+def test_inspect_of_a_log_without_usage_says_so(tmp_path: Path) -> None:
+    path = log(tmp_path / "a.jsonl", question("q"))
+    assert "tokens       no response tells\n" in inspect(path)
+    told = json.loads(inspect(path, "--json"))
+    assert told["usage"]["responses"] == 0
+    assert told["context_tokens"] is None
+    compacted = log(tmp_path / "b.jsonl", answer("a"), compaction("k", usage=usage()))
+    assert "context      unknown\n" in inspect(compacted)
+
+
+def test_inspect_shows_open_calls_and_how_far_they_came(tmp_path: Path) -> None:
+    def called(call_id: str) -> Entry:
+        item = {"type": "function_call", "call_id": call_id, "name": "sh", "arguments": "{}"}
+        return new_message(item, id_source=lambda: f"e-{call_id}")
+
+    path = log(tmp_path / "a.jsonl", *[called(f"c{n}") for n in range(7)])
+    began = started_payload(ToolStarted(at=NOON))
+    ended = outcome_payload(ToolOutcome(status="success"))
+    JsonlStore(path).append(
+        new_message({"type": "function_call_output", "call_id": "c0", "output": "ok"}),
+        details=[Detail(id="c5", payload=began), Detail(id="c6", payload=ended, entry="e-c6")],
+    )
+    shown = [line for line in inspect(path).splitlines() if line.startswith("open call")]
+    assert len(shown) == 6
+    assert shown[0] == "open call    1 earlier (--json lists them)"
+    assert shown[1] == "open call    sh c2 (entry e-c2): no record that it began"
+    assert shown[4].endswith("began at 2026-01-02 12:00:00Z; how it ended is not known")
+    assert shown[5].endswith("ended (success), and its output was not recorded")
+    told = json.loads(inspect(path, "--json"))["open_calls"]
+    assert [(call["call"], call["state"]) for call in told[-3:]] == [
+        ("c4", "open"),
+        ("c5", "began"),
+        ("c6", "ended"),
+    ]
+    assert len(told) == 6
