@@ -821,6 +821,11 @@ def test_a_count_before_a_response_stands_on_its_first_item_too() -> None:
     assert rollout.told() == {1: A, 4: B}
 
 
+def test_a_session_that_a_later_version_goes_on_with_counts_both_ways() -> None:
+    rollout = Counted().user().count(10, 2, 4).calls("c").outputs("c").says().count(20, 3)
+    assert rollout.told() == {1: A, 3: B}
+
+
 def test_a_count_that_is_told_again_counts_once() -> None:
     rollout = Counted().user().calls("c").count(10, 2, 4)
     last = {"input_tokens": 10, "cached_input_tokens": 4, "output_tokens": 2, "total_tokens": 12}

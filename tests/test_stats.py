@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -121,7 +121,7 @@ def test_a_response_whose_pieces_repeat_its_usage_counts_once() -> None:
 
 def test_of_usages_of_one_response_the_one_with_the_largest_output_counts() -> None:
     grown = usage(10, 90)
-    for order in ([usage(10, 1), grown, None], [grown, usage(10, 1)], [None, grown]):
+    for order in ([usage(10, 1), grown, None], [usage(99, 1), grown], [grown, usage(10, 1)], [None, grown]):
         entries = [answer(f"e{n}", "r1", usage=told) for n, told in enumerate(order)]
         (spent,) = find_spent([("s", entries)])
         assert spent.usage == grown
@@ -187,7 +187,7 @@ def test_groups_are_by_model_with_compactions_apart() -> None:
 
 
 def test_days_are_days_in_utc() -> None:
-    late = datetime(2026, 1, 3, 1, tzinfo=UTC).astimezone(tz=None)
+    late = datetime(2026, 1, 3, 1, tzinfo=UTC).astimezone(timezone(timedelta(hours=-5)))
     entries = [answer("a"), answer("b", time=late), answer("c", time=None)]
     assert [group.key for group in group_spent(find_spent([("s", entries)]), "day")] == [
         "2026-01-02",
@@ -212,6 +212,11 @@ def test_a_response_belongs_to_the_innermost_run_around_it() -> None:
     ]
     told = {one.entry: one.run for one in find_spent([("s", entries)])}
     assert told == {"before": None, "a": "outer", "b": "inner", "c": "outer", "after": None}
+
+
+def test_a_run_may_begin_with_a_response() -> None:
+    (spent,) = find_spent([("s", [answer("a"), run("r", "a")])])
+    assert spent.run == "r"
 
 
 def test_sessions_are_named_by_the_caller() -> None:

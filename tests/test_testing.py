@@ -11,7 +11,7 @@ from transcript_log import Target, build_context, new_message
 from transcript_log.apis import APIS, check_items
 from transcript_log.entries import Item, MessageEntry
 from transcript_log.errors import TargetError
-from transcript_log.response import FinishReason, ToolCall, parse_response
+from transcript_log.response import FinishReason, ToolCall, Usage, parse_response
 from transcript_log.response.wire import raw_answer
 from transcript_log.testing import RefusedError, ScriptedModel, ScriptError, call
 
@@ -163,3 +163,28 @@ def test_an_answer_without_usage_tells_none(target: Target) -> None:
     answer = parse_response(raw_answer(target.api, id="r", model="m", text="hi"))
     assert answer.usage is None
     assert answer.text == "hi"
+
+
+def _sdk_type(api: str) -> Any:
+    if api == "anthropic-messages":
+        return pytest.importorskip("anthropic.types").Message
+    if api == "openai-chat":
+        return pytest.importorskip("openai.types.chat").ChatCompletion
+    return pytest.importorskip("openai.types.responses").Response
+
+
+@each_api
+def test_the_sdk_takes_an_answer_for_its_own(target: Target) -> None:
+    raw = ScriptedModel(target, [["hi", call("shell", command="make")]])(HELLO)
+    made = _sdk_type(target.api).model_validate(raw)
+    assert parse_response(made).tool_calls == parse_response(raw).tool_calls
+    assert parse_response(made).usage == parse_response(raw).usage
+
+
+@each_api
+def test_buckets_of_a_cache_come_back_where_the_api_has_them(target: Target) -> None:
+    usage = Usage(input=1, cache_read=2, output=4, total=7)
+    if target.api != "openai-chat":
+        usage = Usage(input=1, cache_read=2, cache_write=3, output=4, total=10)
+    raw = raw_answer(target.api, id="r", model="m", text="hi", usage=usage)
+    assert parse_response(raw).usage == usage

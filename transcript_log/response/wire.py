@@ -23,7 +23,8 @@ def raw_answer(
 ) -> dict[str, Any]:
     """An answer as the JSON that an API would send, which says and calls what is given.
 
-    It has what a client needs to go on, and no more; ``parse_response`` reads it back.
+    It has every field that the SDK of the API demands, and no more: an SDK's own type takes it,
+    as in ``openai.types.chat.ChatCompletion.model_validate(raw)``. ``parse_response`` reads it back.
 
     Args:
         api: ``"openai-responses"``, ``"openai-chat"`` or ``"anthropic-messages"``.
@@ -69,14 +70,21 @@ def _responses(
     answer: dict[str, Any] = {
         "id": id,
         "object": "response",
+        "created_at": 0,
         "model": model,
         "status": "completed",
         "output": output,
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
     }
     if told:
         answer["usage"] = {
             "input_tokens": usage.all_input,
-            "input_tokens_details": {"cached_tokens": usage.cache_read},
+            "input_tokens_details": {
+                "cached_tokens": usage.cache_read,
+                "cache_write_tokens": usage.cache_write,
+            },
             "output_tokens": usage.output,
             "output_tokens_details": {"reasoning_tokens": usage.reasoning},
             "total_tokens": usage.total,
@@ -99,7 +107,13 @@ def _chat(
         ]
     finish = "tool_calls" if calls else "stop"
     choice = {"index": 0, "message": message, "finish_reason": finish}
-    answer: dict[str, Any] = {"id": id, "object": "chat.completion", "model": model, "choices": [choice]}
+    answer: dict[str, Any] = {
+        "id": id,
+        "object": "chat.completion",
+        "created": 0,
+        "model": model,
+        "choices": [choice],
+    }
     if told:
         answer["usage"] = {
             "prompt_tokens": usage.all_input,
