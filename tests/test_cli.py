@@ -764,6 +764,7 @@ def test_without_words_it_shows_its_help() -> None:
         "check",
         "salvage",
         "list",
+        "stats",
     ]
 
 

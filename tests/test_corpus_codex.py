@@ -26,6 +26,7 @@ from transcript_log.errors import ContextError
 from transcript_log.families import Target
 from transcript_log.importers.codex import import_codex
 from transcript_log.items import has_opaque
+from transcript_log.stats import find_spent, group_spent
 
 DIALECTS: Final = {
     "openai-responses": "responses",
@@ -225,3 +226,26 @@ def test_a_real_session_keeps_its_reasoning_for_its_own_model(name: str) -> None
     for entry in entries:
         if isinstance(entry, MessageEntry) and entry.id in live and has_opaque(entry.message):
             assert (entry.id in sent) != (entry.id in told)
+
+
+def _running_total(path: Path) -> dict[str, int]:
+    """The last running total that the rollout itself tells, read from its lines alone."""
+    total: dict[str, int] = {}
+    for line in path.read_bytes().splitlines():
+        payload = json.loads(line).get("payload") or {}
+        if payload.get("type") == "token_count" and payload.get("info"):
+            told = payload["info"]["total_token_usage"]
+            total = told if told["total_tokens"] else total
+    return total
+
+
+@pytest.mark.parametrize("name", each(CODEX))
+def test_the_sum_over_the_responses_is_what_codex_itself_counted(name: str) -> None:
+    path = CORPUS / name
+    with path.open("rb") as lines:
+        (group,) = group_spent(find_spent([(name, import_codex(lines).entries)]))
+    told, tokens = _running_total(path), group.tokens
+    assert tokens.untold == 0
+    assert (tokens.all_input, tokens.cache_read, tokens.output, tokens.total) == tuple(
+        told.get(key, 0) for key in ("input_tokens", "cached_input_tokens", "output_tokens", "total_tokens")
+    )

@@ -31,6 +31,7 @@ from transcript_log.entries import (
     CompactionEntry,
     ContextEntry,
     MessageEntry,
+    RecordedUsage,
     Run,
     RunEntry,
     ToolOutcome,
@@ -129,9 +130,10 @@ def payloads() -> st.SearchStrategy[dict[str, Any]]:
     keys = ("id", "timestamp", "cwd", "call_id", "turn_id", "role", "content", "output", "status", "message")
     more = ("exit_code", "success", "result", "error", "started_at", "completed_at", "duration_ms", "item")
     rest = ("replacement_history", "state", "full", "base_instructions", "instructions", "num_turns")
-    return st.fixed_dictionaries(
-        {}, optional={"type": kinds | odd, **dict.fromkeys((*keys, *more, *rest), texts | odd)}
-    )
+    counted = st.dictionaries(st.sampled_from(("input_tokens", "output_tokens")), st.integers(0, 9) | odd)
+    infos = st.fixed_dictionaries({"total_token_usage": counted, "last_token_usage": counted})
+    optional = {"type": kinds | odd, "info": infos | odd, **dict.fromkeys((*keys, *more, *rest), texts | odd)}
+    return st.fixed_dictionaries({}, optional=optional)
 
 
 def source_lines() -> st.SearchStrategy[bytes]:
@@ -742,3 +744,142 @@ def test_every_response_item_of_a_real_session_is_a_message_as_it_was(
     assert all(any(item == other for other in found) for item in wanted)
     if not imported.counts["broken_lines"]:
         assert len(held(imported)) == len(wanted)
+
+
+# -------------------------------------------------------------------------------- usage
+
+
+class Counted(Rollout):
+    """A rollout with token counts, which keeps their running total as Codex does."""
+
+    def __init__(self) -> None:
+        super().__init__(model_provider="openai")
+        self.running = {"input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0, "total_tokens": 0}
+        self("turn_context", model="gpt-5")
+
+    def count(self, input: int, output: int, cached: int = 0) -> Counted:
+        last = {
+            "input_tokens": input,
+            "cached_input_tokens": cached,
+            "output_tokens": output,
+            "total_tokens": input + output,
+        }
+        self.running = {name: self.running[name] + last[name] for name in last}
+        return self.again(last)
+
+    def again(self, last: Any) -> Counted:
+        self(
+            "event_msg",
+            type="token_count",
+            info={"total_token_usage": self.running, "last_token_usage": last},
+        )
+        return self
+
+    def user(self) -> Counted:
+        self("response_item", type="message", role="user", content=[{"type": "input_text", "text": "go"}])
+        return self
+
+    def says(self) -> Counted:
+        text = [{"type": "output_text", "text": "well"}]
+        self("response_item", type="message", role="assistant", content=text)
+        return self
+
+    def calls(self, call_id: str) -> Counted:
+        self("response_item", type="function_call", name="sh", call_id=call_id, arguments="{}")
+        return self
+
+    def outputs(self, call_id: str) -> Counted:
+        self("response_item", type="function_call_output", call_id=call_id, output="ok")
+        return self
+
+    def told(self) -> dict[int, RecordedUsage]:
+        """The usages, by where their entries stand among the messages."""
+        messages = [entry for entry in import_codex(self.lines).entries if isinstance(entry, MessageEntry)]
+        return {
+            place: entry.response.usage
+            for place, entry in enumerate(messages)
+            if entry.response is not None and entry.response.usage is not None
+        }
+
+
+A = RecordedUsage(input=6, output=2, cache_read=4, total_tokens=12)
+B = RecordedUsage(input=20, output=3, total_tokens=23)
+
+
+def test_a_count_after_a_response_stands_on_its_first_item() -> None:
+    rollout = Counted().user().says().calls("c1").calls("c2").count(10, 2, 4)
+    rollout.outputs("c1").outputs("c2").says().count(20, 3)
+    assert rollout.told() == {1: A, 6: B}
+
+
+def test_a_count_after_the_outputs_belongs_to_the_response_that_called() -> None:
+    assert Counted().user().calls("c").outputs("c").count(10, 2, 4).says().count(20, 3).told() == {1: A, 3: B}
+
+
+def test_a_count_before_a_response_stands_on_its_first_item_too() -> None:
+    rollout = Counted().user().count(10, 2, 4).says().calls("c").outputs("c").count(20, 3).says()
+    assert rollout.told() == {1: A, 4: B}
+
+
+def test_a_session_that_a_later_version_goes_on_with_counts_both_ways() -> None:
+    rollout = Counted().user().count(10, 2, 4).calls("c").outputs("c").says().count(20, 3)
+    assert rollout.told() == {1: A, 3: B}
+
+
+def test_a_count_that_is_told_again_counts_once() -> None:
+    rollout = Counted().user().calls("c").count(10, 2, 4)
+    last = {"input_tokens": 10, "cached_input_tokens": 4, "output_tokens": 2, "total_tokens": 12}
+    rollout.again(last).outputs("c").again(last).says().count(20, 3).user().again(last).says()
+    assert rollout.told() == {1: A, 3: B}
+
+
+def test_an_answer_that_was_broken_off_gets_no_count_of_the_next() -> None:
+    assert Counted().user().says().user().says().count(10, 2, 4).told() == {3: A}
+
+
+def test_the_count_of_a_summary_stands_with_the_compaction() -> None:
+    rollout = Counted().user().says().count(20, 3).count(10, 2, 4)
+    rollout("compacted", message="the gist")
+    (entry,) = [entry for entry in import_codex(rollout.lines).entries if isinstance(entry, CompactionEntry)]
+    assert entry.compaction.usage == A
+    assert (entry.compaction.provider, entry.compaction.model) == ("openai", "gpt-5")
+    assert rollout.told() == {1: B}
+
+
+def test_the_record_names_the_model_and_the_provider_and_no_more() -> None:
+    (entry,) = [
+        entry
+        for entry in import_codex(Counted().says().count(1, 1).lines).entries
+        if isinstance(entry, MessageEntry)
+    ]
+    assert entry.response is not None
+    assert (entry.response.provider, entry.response.model) == ("openai", "gpt-5")
+    assert (entry.response.id, entry.response.finish_reason) == (None, None)
+    assert decode_entry(encode_entry(entry)) == entry
+
+
+def test_counts_of_no_response_are_told() -> None:
+    imported = import_codex(Counted().count(10, 2).user().count(1, 1).count(2, 2).lines)
+    (finding,) = [finding for finding in imported.findings if finding.rule == "usage-without-response"]
+    assert finding.severity == "note"
+    assert ": 3; left out" in finding.message
+
+
+@pytest.mark.parametrize(
+    "info",
+    [
+        None,
+        [],
+        {},
+        {"total_token_usage": {"total_tokens": 5}},
+        {"total_token_usage": {"total_tokens": 5}, "last_token_usage": {"total_tokens": 5}},
+        {"total_token_usage": {"a": 1}, "last_token_usage": {"input_tokens": 0, "output_tokens": 0}},
+        {"total_token_usage": 7, "last_token_usage": {"input_tokens": 1, "output_tokens": 1}},
+        {"total_token_usage": {"a": 2}, "last_token_usage": {"input_tokens": -1, "output_tokens": "x"}},
+        {"total_token_usage": {"a": 2}, "last_token_usage": {"input_tokens": 2**70, "output_tokens": 1}},
+    ],
+)
+def test_an_odd_count_tells_nothing(info: Any) -> None:
+    rollout = Counted().user().says()
+    rollout("event_msg", type="token_count", info=info)
+    assert rollout.told() == {}

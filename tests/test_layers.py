@@ -56,9 +56,11 @@ FLOORS: Final = {
     "history": 4,
     "acceptance": 5,
     "check": 5,
+    "costs": 5,
     "diffing": 5,
     "importers": 5,
     "listing": 5,
+    "stats": 5,
     "testing": 5,
     "cli": 6,
 }
@@ -90,10 +92,10 @@ OTHER_USES_OF_OS: Final = {"entries": {"urandom"}, "errors": {"strerror"}}
 CLOCKS: Final = frozenset({"_following", "_logfile.lock", "_logfile.writer", "cli.watching", "entries"})
 """Who may ask what time it is, or wait."""
 
-LAZY: Final = {"_logfile.lock": {"filelock"}}
+LAZY: Final = {"_logfile.lock": {"filelock"}, "costs": {"genai_prices"}}
 """What is imported inside a function, because it is not always needed and takes long."""
 
-FOREIGN: Final = {"click": "cli", "filelock": "_logfile.lock", "orjson": ""}
+FOREIGN: Final = {"click": "cli", "filelock": "_logfile.lock", "genai_prices": "costs", "orjson": ""}
 """What does not come with Python, and the part that alone may import it."""
 
 PROVIDER_WORDS: Final = frozenset(

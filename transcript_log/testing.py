@@ -1,4 +1,4 @@
-"""For the tests of those who write a store: the contract that every store must pass.
+"""For the tests of others: the contract that every store must pass, and a model that is scripted.
 
 ::
 
@@ -9,14 +9,23 @@
 Each method whose name begins with ``test_`` is a test for pytest or unittest-like runners;
 ``make_store`` is called for each, and must give an empty store. ``reopen`` may give a new
 store on the same log, where the kind of store allows that.
+
+::
+
+    model = ScriptedModel(target, [call("shell", command="make"), "It is built."])
+    raw = model(context.items, paused=context.paused)  # where the real client's call stands
+
+A :class:`ScriptedModel` answers as its script says, and refuses what the API would refuse.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
+from .apis import api_of, check_items
 from .boundary import kept_items
 from .entries import (
     Compaction,
@@ -25,15 +34,20 @@ from .entries import (
     ContextEntry,
     Detail,
     Entry,
+    Item,
     MessageEntry,
     OpaqueEntry,
     Run,
     RunEntry,
 )
-from .errors import ConflictError, EntryError, IdError
+from .errors import ConflictError, EntryError, IdError, TranscriptError
+from .families import Target
+from .findings import Finding
+from .response import ToolCall, Usage
+from .response.wire import raw_answer
 from .store import LeasableStore, Store
 
-__all__ = ["StoreContract"]
+__all__ = ["Answer", "RefusedError", "ScriptError", "ScriptedModel", "StoreContract", "call"]
 
 _START: Final = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 
@@ -253,3 +267,138 @@ class StoreContract:
         with store.lease():
             store.append(_message("c"))
         assert [entry.id for entry in self.reopen(store).load()] == ["a", "b", "c"]
+
+
+# ------------------------------------------------------------------------------- models
+
+
+class RefusedError(TranscriptError, ValueError):
+    """The API of a scripted model would refuse a request, or some who serve it would.
+
+    Attributes:
+        api: The API.
+        findings: The rules that the items break, in the order of the items.
+    """
+
+    def __init__(self, api: str, findings: Sequence[Finding]) -> None:
+        super().__init__(api, tuple(findings))
+        self.api = api
+        self.findings = tuple(findings)
+
+    def __str__(self) -> str:
+        told = "; ".join(f"{finding.rule}: {finding}" for finding in self.findings)
+        return f"{self.api} refuses this request: {told}"
+
+
+class ScriptError(TranscriptError, LookupError):
+    """A scripted model was asked once more than its script has answers.
+
+    Attributes:
+        answers: How many the script has.
+    """
+
+    def __init__(self, answers: int) -> None:
+        super().__init__(answers)
+        self.answers = answers
+
+    def __str__(self) -> str:
+        return (
+            f"request {self.answers + 1} has no answer: the script ends after {self.answers};"
+            " add one, or see why the agent asks again"
+        )
+
+
+Answer: TypeAlias = str | ToolCall | Sequence[str | ToolCall] | Mapping[str, Any] | Exception
+"""One answer of a script: what is said, a call, or several of both in one answer; a raw answer
+of the API, given as it is; or an error, raised."""
+
+
+def call(name: str, /, **arguments: Any) -> ToolCall:
+    """A call for a script, as in ``call("shell", command="make")``; the model gives it an id."""
+    return ToolCall(id="", name=name, arguments=arguments)
+
+
+class ScriptedModel:
+    """A model that answers as its script says, and takes only what its API would take.
+
+    Called with the items of a request, it gives the next answer as the raw JSON of the
+    target's API. Answers in words get ids that count up, and a usage by a rough rule, four
+    bytes to a token, so that what goes by the size of a context can be tried. Nothing is random.
+
+    Attributes:
+        target: Who it stands for.
+        requests: What it was sent, request by request, the very items; refused ones too.
+    """
+
+    def __init__(self, target: Target, script: Iterable[Answer]) -> None:
+        """A model that has the whole script before it.
+
+        Raises:
+            TargetError: The target's API is not known here.
+        """
+        api_of(target.api)
+        self.target: Final = target
+        self.requests: Final[list[tuple[Item, ...]]] = []
+        self._script: Final = tuple(script)
+        self._next = 0
+        self._calls = 0
+
+    @property
+    def left(self) -> int:
+        """How many answers were not given yet."""
+        return len(self._script) - self._next
+
+    def __call__(self, items: Sequence[Item], *, paused: bool = False) -> dict[str, Any]:
+        """The next answer. A request that is refused takes none from the script.
+
+        Args:
+            items: What is sent.
+            paused: The last item is of a turn that the provider paused, sent back as it is.
+
+        Raises:
+            RefusedError: The items break a rule of the API, as an error or a warning.
+            ScriptError: The script is at its end.
+            Exception: The one that the script has here.
+        """
+        sent = tuple(items)
+        self.requests.append(sent)
+        found = check_items(sent, self.target, paused=paused)
+        broken = [finding for finding in found if finding.severity != "note"]
+        if broken:
+            raise RefusedError(self.target.api, broken)
+        if not self.left:
+            raise ScriptError(len(self._script))
+        answer = self._script[self._next]
+        self._next += 1
+        match answer:
+            case Exception():
+                raise answer
+            case Mapping():
+                return dict(answer)
+            case str() | ToolCall():
+                return self._spoken([answer], sent)
+            case _:
+                return self._spoken(answer, sent)
+
+    def _spoken(self, parts: Sequence[str | ToolCall], sent: Sequence[Item]) -> dict[str, Any]:
+        """An answer in words as the API gives it."""
+        texts = [part for part in parts if isinstance(part, str)]
+        calls = [self._named(part) for part in parts if isinstance(part, ToolCall)]
+        given, said = _weight(sent), _weight([*texts, *[[part.name, part.arguments] for part in calls]])
+        return raw_answer(
+            self.target.api,
+            id=f"resp_{self._next}",
+            model=self.target.model,
+            text="\n".join(texts) if texts else None,
+            calls=calls,
+            usage=Usage(input=given, output=said, total=given + said),
+        )
+
+    def _named(self, part: ToolCall) -> ToolCall:
+        self._calls += 1
+        return ToolCall(id=part.id or f"call_{self._calls}", name=part.name, arguments=part.arguments)
+
+
+def _weight(value: Any) -> int:
+    """About how many tokens a value has: four bytes of its JSON each, and at least one."""
+    return max(1, len(json.dumps(value)) // 4)

@@ -22,6 +22,7 @@ from .inspect import inspect
 from .list import list_
 from .replay import replay
 from .salvage import salvage
+from .stats import stats
 from .text import one_line, plain
 
 __all__ = ["main"]
@@ -77,5 +78,5 @@ def main() -> None:
         getattr(stream, "reconfigure", lambda **_: None)(errors="backslashreplace")
 
 
-for _command in (replay, inspect, context, diff, check, salvage, list_):
+for _command in (replay, inspect, context, diff, check, salvage, list_, stats):
     main.add_command(_command)

@@ -10,6 +10,8 @@ import click
 from .._times import format_time
 from ..counts import Counts, count_entries
 from ..entries import Json
+from ..history import Called, build_history
+from ..stats import Tokens, context_size, find_spent, group_spent
 from .output import counted, echo, echo_json, finding_json, show_size, show_time
 from .source import FORMAT_NAMES, Session, file_argument, open_session
 from .text import one_line
@@ -34,6 +36,9 @@ _COUNTED = (
     "compactions",
     "aborted",
 )
+_TOKENS = ("responses", "untold", "input", "cache_read", "cache_write", "output", "total")
+_SHOWN = 5
+"""How many open calls are shown, the newest ones."""
 
 
 @click.command()
@@ -43,7 +48,9 @@ def inspect(file: str, as_json: bool) -> None:
     """Say what a session holds.
 
     Its header, how many entries, messages, calls, outputs and compactions there are, how many
-    calls were never answered, pictures and their bytes, damage, size, first and last time.
+    calls were never answered and what is known of them, the tokens that its responses took, the
+    size of the context as its last response tells it, pictures and their bytes, damage, size,
+    first and last time.
 
     \b
     Example:
@@ -52,15 +59,33 @@ def inspect(file: str, as_json: bool) -> None:
     """
     session = open_session(file)
     counts = count_entries(session.entries)
+    (spent,) = group_spent(find_spent([("", session.entries)]))
     numbers = {name: getattr(counts, name) for name in _COUNTED} | dict(session.source_counts)
     if as_json:
-        echo_json(_as_json(session, counts, numbers))
+        echo_json(_as_json(session, counts, numbers, spent.tokens))
         return
-    for name, value in _rows(session, counts, numbers):
+    for name, value in _rows(session, counts, numbers, spent.tokens):
         echo(one_line(f"{name:<12} {value}"))
 
 
-def _as_json(session: Session, counts: Counts, numbers: Mapping[str, int]) -> dict[str, Json]:
+def _open_calls(session: Session, counts: Counts) -> list[Called]:
+    """The calls that no output answers, in order."""
+    if not counts.unanswered:
+        return []
+    events = build_history(session.entries, session.details).events
+    return [event for event in events if isinstance(event, Called) and not event.answered]
+
+
+def _known_of(call: Called) -> str:
+    """How far an open call came, as far as the details tell."""
+    if call.outcome is not None:
+        return f"ended ({call.outcome.status}), and its output was not recorded"
+    if call.started is not None:
+        return f"began at {show_time(call.started.at)}; how it ended is not known"
+    return "no record that it began"
+
+
+def _as_json(session: Session, counts: Counts, numbers: Mapping[str, int], tokens: Tokens) -> dict[str, Json]:
     header = session.header
     out: dict[str, Json] = {"path": session.path, "format": session.format, "size": session.size}
     if header is not None:
@@ -74,6 +99,17 @@ def _as_json(session: Session, counts: Counts, numbers: Mapping[str, int]) -> di
         }
     out |= {"entries": counts.entries, "by_type": dict(counts.by_type), "by_role": dict(counts.by_role)}
     out |= numbers
+    out["usage"] = {name: getattr(tokens, name) for name in _TOKENS}
+    out["context_tokens"] = context_size(session.entries)
+    out["open_calls"] = [
+        {
+            "call": call.call_id,
+            "name": call.name,
+            "entry": call.entry,
+            "state": "ended" if call.outcome is not None else "began" if call.started is not None else "open",
+        }
+        for call in _open_calls(session, counts)
+    ]
     if session.sealing is not None:
         out |= {"sealed": session.sealing[0], "unsealed": session.sealing[1]}
     out |= {
@@ -84,7 +120,9 @@ def _as_json(session: Session, counts: Counts, numbers: Mapping[str, int]) -> di
     return out
 
 
-def _rows(session: Session, counts: Counts, numbers: Mapping[str, int]) -> list[tuple[str, str]]:
+def _rows(
+    session: Session, counts: Counts, numbers: Mapping[str, int], tokens: Tokens
+) -> list[tuple[str, str]]:
     header = session.header
     rows = [
         ("file", session.path),
@@ -100,6 +138,8 @@ def _rows(session: Session, counts: Counts, numbers: Mapping[str, int]) -> list[
         ("entries", f"{counts.entries} ({_split(counts.by_type)})" if counts.entries else "none"),
         ("roles", _split(counts.by_role) or "none"),
         ("calls", _calls(counts)),
+        *_open_rows(session, counts),
+        *_token_rows(session, tokens),
         ("reasoning", f"{counts.reasoning}{_opaque(counts)}"),
         ("pictures", f"{counts.images + counts.tool_images} ({show_size(counts.image_bytes)})"),
         ("compactions", f"{counts.compactions}"),
@@ -113,6 +153,29 @@ def _rows(session: Session, counts: Counts, numbers: Mapping[str, int]) -> list[
     severities = ", ".join(counted(found[kind], kind) for kind in ("error", "warning", "note") if found[kind])
     advice = "; 'transcript-log check' lists them" if severities else ""
     return [*rows, ("damage", damage), ("findings", (severities or "none") + advice)]
+
+
+def _open_rows(session: Session, counts: Counts) -> list[tuple[str, str]]:
+    calls = _open_calls(session, counts)
+    rows = [
+        ("open call", f"{call.name} {call.call_id or ''} (entry {call.entry}): {_known_of(call)}")
+        for call in calls[-_SHOWN:]
+    ]
+    more = len(calls) - _SHOWN
+    return [("open call", f"{more} earlier (--json lists them)"), *rows] if more > 0 else rows
+
+
+def _token_rows(session: Session, tokens: Tokens) -> list[tuple[str, str]]:
+    if not tokens.responses:
+        return [("tokens", "no response tells")]
+    parts = [f"{tokens.input} input"]
+    parts += [f"{tokens.cache_read} cache read"] if tokens.cache_read else []
+    parts += [f"{tokens.cache_write} cache write"] if tokens.cache_write else []
+    told = f"{tokens.total} ({', '.join([*parts, f'{tokens.output} output'])})"
+    told += f" in {counted(tokens.responses, 'response')}"
+    told += f", {tokens.untold} of which do not tell all" if tokens.untold else ""
+    size = context_size(session.entries)
+    return [("tokens", told), ("context", "unknown" if size is None else f"{size} tokens")]
 
 
 def _split(numbers: Mapping[str, int]) -> str:

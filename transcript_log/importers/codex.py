@@ -6,7 +6,7 @@ item after a bare header; the first CLI wrote one JSON document. Order is the on
 between records; outcomes name their call.
 
 Response items become messages, as decoded. Event messages mostly repeat them and are left
-out; turn marks become runs, ``*_end`` events become details.
+out; turn marks become runs, ``*_end`` events become details, token counts the usage of a response.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from itertools import chain
@@ -35,6 +35,8 @@ from ..entries import (
     Item,
     Json,
     MessageEntry,
+    RecordedUsage,
+    ResponseRecord,
     Run,
     RunEntry,
     RunStatus,
@@ -43,9 +45,11 @@ from ..entries import (
 from ..errors import HeaderError
 from ..families import Target
 from ..findings import Finding, Severity
+from ..items.shapes import is_from_model
 from . import Imported, SourceLines, SourceRecord, entry_id, is_doubtful
 from ._codex_outcomes import event_outcome, told_outcome
 from ._codex_turns import Start, Turns
+from ._codex_usage import Usages
 
 __all__ = ["import_codex"]
 
@@ -81,7 +85,6 @@ _ECHOES: Final = frozenset(
         "agent_reasoning_raw_content",
         "agent_reasoning_section_break",
         "context_compacted",
-        "token_count",
         "thread_settings_applied",
         "view_image_tool_call",
         "dynamic_tool_call_request",
@@ -188,7 +191,10 @@ class _Rollout:
         self._world: Json = None
         self._platform = "direct"
         self._family: str | None = None  # of the model in force
+        self._provider: str | None = None
+        self._model: str | None = None  # in force
         self._turns = Turns()
+        self._usages = Usages()
         self._ended: _Ended | None = None
         self._aborted = 0
 
@@ -256,6 +262,7 @@ class _Rollout:
         provider = _text(meta.get("model_provider"))
         if provider is not None and provider.strip() and provider != "openai":
             self._platform = provider.replace("/", "-")
+        self._provider = provider
         made = self._time(record, meta.get("timestamp"))
         kept = {key: meta[key] for key in _KEPT_META if meta.get(key) is not None}
         if self._is_refused(record):
@@ -287,8 +294,14 @@ class _Rollout:
             self._release()
             if _is_carried(item):
                 self._users.append(item)
-        entry = MessageEntry(id=self._id(record), timestamp=time, message=item, family=self._family)
         place = len(self._entries)
+        entry = MessageEntry(
+            id=self._id(record),
+            timestamp=time,
+            message=item,
+            family=self._family,
+            response=self._response(self._usage_at(item, place)),
+        )
         self._messages.append(place)
         self._entries.append(entry)
         for call in (*items.tool_calls(item), *items.hosted_calls(item)):
@@ -298,6 +311,30 @@ class _Rollout:
             outcome = told_outcome(output.content)
             if output.id is not None and outcome is not None:
                 self._stored.append((output.id, place, outcome))
+
+    def _usage_at(self, item: Item, place: int) -> RecordedUsage | None:
+        """The usage of the response that begins with an item, where that is told before it."""
+        if items.is_user_turn(item):
+            self._usages.saw_break()
+        elif items.tool_outputs(item):
+            self._usages.saw_output()
+        elif is_from_model(item):
+            return self._usages.saw_answer(place)
+        return None
+
+    def _response(self, usage: RecordedUsage | None) -> ResponseRecord | None:
+        """The response that took these tokens: Codex tells no more of it."""
+        if usage is None:
+            return None
+        return ResponseRecord(provider=self._provider, model=self._model, usage=usage)
+
+    def _token_count(self, info: Json) -> None:
+        told = self._usages.tell(info)
+        if told is not None:
+            place, usage = told
+            entry = self._entries[place]
+            assert isinstance(entry, MessageEntry)
+            self._entries[place] = replace(entry, response=self._response(usage))
 
     def _compacted(self, record: SourceRecord, payload: dict[str, Json], time: datetime | None) -> None:
         if self._is_refused(record):
@@ -323,13 +360,22 @@ class _Rollout:
                 f" the newest {len(replacement) - 1} of {earlier} user messages and the summary",
             )
         self._users = [item for item in replacement if items.is_user_turn(item) and _is_carried(item)]
+        usage = self._usages.take()
         self._entries.append(
             CompactionEntry(
                 id=self._id(record),
                 timestamp=time,
-                compaction=Compaction(summary=summary, replacement=replacement, family=self._family),
+                compaction=Compaction(
+                    summary=summary,
+                    replacement=replacement,
+                    family=self._family,
+                    provider=None if usage is None else self._provider,
+                    model=None if usage is None else self._model,
+                    usage=usage or RecordedUsage(),
+                ),
             )
         )
+        self._usages.saw_break()
 
     def _rebuilt(self, summary: str) -> tuple[Item, ...]:
         """The newest user messages that fit, and the summary as one more."""
@@ -349,6 +395,7 @@ class _Rollout:
         self._turns.saw_settings(self._start(record, time))
         model = _text(payload.get("model"))
         if model is not None and model.strip():
+            self._model = model
             self._family = Target("openai-responses", model, self._platform).family
         if not self._is_refused(record):
             settings = {key: value for key, value in payload.items() if key not in _VOLATILE}
@@ -416,6 +463,8 @@ class _Rollout:
                     f"Codex took the newest {turns if type(turns) is int else 'few'} user turns back here;"
                     " that is not applied, and they stay in the context",
                 )
+            case "token_count":
+                self._token_count(event.get("info"))
             case "item_completed":
                 self._item_completed(record, event)
             case _ if kind in _ECHOES:
@@ -552,6 +601,16 @@ class _Rollout:
                 "run-not-ended",
                 "note",
                 "a turn was started here and never ended: no run is recorded",
+            )
+        self._usages.saw_break()
+        if self._usages.lost:
+            self._findings.append(
+                Finding(
+                    rule="usage-without-response",
+                    severity="note",
+                    message=f"token counts that belong to no response here: {self._usages.lost}; left out",
+                    path=self._path,
+                )
             )
         for (rule, about), seen in self._seen.items():
             severity, message = _NOTES[rule]
