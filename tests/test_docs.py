@@ -66,7 +66,9 @@ def test_every_command_is_in_the_readme(name: str) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_help_of_every_command_has_an_example(name: str) -> None:
     command = main.commands[name]
-    shown = command.get_help(click.Context(command, info_name=f"transcript-log {name}"))
+    shown = command.get_help(
+        click.Context(command, info_name=f"transcript-log {name}", help_option_names=["-h", "--help"])
+    )
     assert "Example:" in shown
     assert re.search(rf"^ +transcript-log {name} ", shown, re.MULTILINE)
 
