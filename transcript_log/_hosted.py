@@ -7,21 +7,23 @@ in between, as a command of the user that was stored while the answer streamed, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from . import items
 from ._pieces import Piece
 from .findings import Change, ChangeKind
 from .items.shapes import blocks_of, finish_word, hosted_blocks, without_blocks
 
-__all__ = ["is_paused", "rejoin_hosted", "without_lonely_hosted"]
+__all__ = ["PAUSES", "is_paused", "rejoin_hosted", "without_lonely_hosted"]
 
-_PAUSES = frozenset({"pause", "pause_turn"})
+PAUSES: Final = frozenset({"pause", "pause_turn"})
+"""Why a turn ended that is to be sent back as it is, and goes on."""
 
 
 def is_paused(piece: Piece) -> bool:
     """Whether a piece is of a turn that the provider paused, to be sent back as it is."""
     return items.role(piece.item) == "assistant" and (
-        piece.finish in _PAUSES or finish_word(piece.item) in _PAUSES
+        piece.finish in PAUSES or finish_word(piece.item) in PAUSES
     )
 
 

@@ -37,6 +37,7 @@ from .items.shapes import (
 )
 
 __all__ = [
+    "LIMITS",
     "STAND_IN_BEGAN",
     "STAND_IN_FINISHED",
     "STAND_IN_NEVER_BEGAN",
@@ -83,7 +84,8 @@ assistant, before the first output.
 _ANSWERABLE: Final = frozenset({"function", "custom", "local_shell", "shell", "apply_patch"})
 """The kinds of calls whose output is text, and can be that of another kind."""
 
-_LIMITS: Final = frozenset({"max_tokens", "max-tokens", "length", "max_output_tokens", "incomplete"})
+LIMITS: Final = frozenset({"max_tokens", "max-tokens", "length", "max_output_tokens", "incomplete"})
+"""Why a response ended that was cut by a limit of tokens."""
 
 
 # ------------------------------------------------------------------------------ dealing
@@ -566,7 +568,7 @@ def _without_cut_calls(pieces: Sequence[Piece]) -> tuple[list[Piece], list[Chang
     changes: list[Change] = []
     for piece in pieces:
         reason = finish_word(piece.item) or piece.finish
-        if reason not in _LIMITS:
+        if reason not in LIMITS:
             out.append(piece)
             continue
         cut = [call for call in items.tool_calls(piece.item) if not _is_whole(call)]

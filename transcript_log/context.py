@@ -20,8 +20,9 @@ import orjson
 from . import items
 from ._active import active_from
 from ._collector import collector_paused
-from ._hosted import is_paused, without_lonely_hosted
+from ._hosted import PAUSES, is_paused, without_lonely_hosted
 from ._pairing import (
+    LIMITS,
     STAND_IN_BEGAN,
     STAND_IN_FINISHED,
     STAND_IN_NEVER_BEGAN,
@@ -67,6 +68,9 @@ __all__ = [
 ]
 
 Details = Mapping[tuple[str, str | None], Json]
+
+_TELLING: Final = PAUSES | LIMITS
+"""Why a response ended, where that changes what is sent of it."""
 
 IMAGE_TOKENS: Final = 1500
 """What one picture weighs, in tokens, whatever its size in bytes."""
@@ -380,7 +384,8 @@ def _pieces(entries: Sequence[Entry], old: int) -> list[Piece]:
         if isinstance(entry, MessageEntry):
             response = entry.response
             if response is not None:
-                finish = response.finish_reason
+                # Of the others no step makes anything, and most responses end in one of those.
+                finish = response.finish_reason if response.finish_reason in _TELLING else None
             elif finish is not None and not is_from_model(entry.message):
                 finish = None
             made.append(
