@@ -1122,3 +1122,15 @@ def test_a_usage_counts_for_nothing_where_its_response_is_not_in_the_context() -
     ]
     context = build_context(entries, CHAT)
     assert context.size == sum(weigh(item) for item in context.items)
+
+
+def test_of_two_searches_of_one_id_the_own_one_keeps_its_output() -> None:
+    asked = {"type": "tool_search_call", "call_id": "t0", "arguments": {}}
+    entries = [
+        message("a", asked, family="x"),
+        message("b", dict(asked), family=RESPONSES.family),
+        _owned(user("u1"), RESPONSES),
+    ]
+    context = build_context(entries, RESPONSES)
+    assert sources(context) == ["b", "b", "u1"]
+    assert why(context) == ["kept", "stand-in", "kept"]

@@ -11,6 +11,7 @@ Without a target only the first two steps are taken, and items stay in their own
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -525,16 +526,18 @@ def _without_halves(
 ) -> list[Piece]:
     """Without a call whose output is gone, or the other way round: each has a family of its own."""
     others: dict[int, Item] = {}
-    asked: dict[tuple[str, str | None], Item] = {}
+    asked: dict[tuple[str, str | None], deque[Item]] = {}
     for piece in pieces:
         calls, outputs = items.calls_and_outputs(piece.item)
         for output in outputs:
-            call = asked.pop((output.kind, output.id), None)
-            if call is not None:
-                others[id(call)] = piece.item
-                others[id(piece.item)] = call
-        asked.update(((call.kind, call.id), piece.item) for call in calls)
-    lonely = {id(other) for item in gone if (other := others.get(id(item))) is not None}
+            waiting = asked.get((output.kind, output.id))
+            if waiting:
+                other = waiting.popleft()
+                others[id(other)] = piece.item
+                others[id(piece.item)] = other
+        for call in calls:
+            asked.setdefault((call.kind, call.id), deque()).append(piece.item)
+    lonely = {id(others[id(item)]) for item in gone if id(item) in others}
     out = []
     for piece in left:
         if id(piece.item) in lonely:
