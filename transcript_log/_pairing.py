@@ -453,7 +453,11 @@ def _order_of(shape: Shape) -> Order:
 
 
 def pair(
-    pieces: Sequence[Piece], order: Order | None, details: Details | None = None
+    pieces: Sequence[Piece],
+    order: Order | None,
+    details: Details | None = None,
+    *,
+    made: list[Piece] | None = None,
 ) -> tuple[list[Piece], list[Change]]:
     """Bring outputs to their calls. Changes nothing that was given.
 
@@ -464,6 +468,7 @@ def pair(
         pieces: A conversation in its order, without answers that were broken off.
         order: What the API accepts; None goes by the shape of each call.
         details: Sidecar payloads, for the wording of stand-ins.
+        made: Is given the stand-ins, each as it was before it was put together with others.
     """
     known = details or {}
     kept, changes = _without_cut_calls(pieces)
@@ -493,6 +498,8 @@ def pair(
         placing.add(fact)
     placing.flush()
     changes += placing.changes
+    if made is not None:
+        made += [piece for piece in placing.out if piece.why == "stand-in"]
     gone = placing.withdrawn
     placed = [piece for piece in placing.out if id(piece) not in gone] if gone else placing.out
     out, more = _regroup(placed)
