@@ -197,6 +197,7 @@ def _built(
         api is not None
         and target is not None
         and not (changes or attachments)
+        and not any(piece.stand_in for piece in pieces)  # they go where they went when they were made
         and _is_ready(pieces, api, target)
     ):
         return _context(pieces, (), live, target, head)
