@@ -163,11 +163,12 @@ def test_equal_requests_are_stored_once_under_their_digest(session: Session, log
     assert details[0]["payload"] == {"kind": "request", "data": {"a": 1, "b": [2]}}
 
 
-def test_a_request_that_is_no_json_is_refused_with_its_path(session: Session) -> None:
+@pytest.mark.parametrize("value", [float("nan"), object(), {1}])
+def test_a_request_that_is_no_json_is_refused_with_its_path(session: Session, value: object) -> None:
     session.add(user("x"))
     head = session.head
     with pytest.raises(EntryError, match="temperature"):
-        session.add_response(answers("y"), to=session.context(R), request={"temperature": float("nan")})
+        session.add_response(answers("y"), to=session.context(R), request={"temperature": value})
     assert session.head == head
 
 
@@ -323,6 +324,14 @@ def test_a_call_whose_outcome_alone_is_on_record_has_finished(log: Path) -> None
         assert one.outcome.exit_code == 2
 
 
+def test_of_calls_with_one_id_in_one_message_the_last_are_open(session: Session) -> None:
+    uses_ = [{"type": "tool_use", "id": "c1", "name": name, "input": {}} for name in ("a", "b")]
+    first, _ = opened(session, message(uses_, "tool_use"), A)
+    assert [one.call.name for one in session.open_calls()] == ["a", "b"]
+    session.add_output(first, "x")
+    assert [one.call.name for one in session.open_calls()] == ["b"]
+
+
 def test_the_start_is_on_disk_before_the_body_runs(session: Session, log: Path) -> None:
     (one,) = opened(session, asks("c1"))
     sidecar = log.with_name("s.details.jsonl")
@@ -451,6 +460,25 @@ def test_a_stand_in_for_an_older_call_of_the_same_id_takes_nothing_from_the_newe
     session.add(user("go on"))
     session.add_response(answers("yes"), to=session.context(R))
     assert "the second one's" in json.dumps(session.context(R).items)
+
+
+def test_of_two_calls_with_one_id_only_the_newer_is_stood_in_for_on_record(session: Session) -> None:
+    session.add(call("c1"), user("and?"), call("c1"), output("c1", "the second one's"), user("on"))
+    sent = session.context(R)
+    assert len(sent.stand_ins) == 1
+    assert session.add_response(answers("yes"), to=sent).stand_ins == ()
+    assert texts(session.context(R))[: len(sent.items)] == texts(sent)
+
+
+def test_each_of_two_calls_with_one_id_is_stood_in_for(session: Session) -> None:
+    for _ in range(2):
+        opened(session, asks("c1"))
+    session.add(user("on"))
+    sent = session.context(R)
+    assert len(session.add_response(answers("yes"), to=sent).stand_ins) == 1
+    stored = [entry for entry in session.entries if isinstance(entry, MessageEntry) and entry.stand_in]
+    assert len(stored) == 2
+    assert texts(session.context(R))[: len(sent.items)] == texts(sent)
 
 
 def test_no_stand_in_is_put_on_record_for_an_interrupted_answer(session: Session) -> None:
@@ -663,6 +691,29 @@ def test_an_error_carries_its_entries_to_another_process(session: Session) -> No
 
 
 # ----------------------------------------------------------------------------- stores
+
+
+class Counting(MemoryStore):
+    """Counts how often it is read."""
+
+    reads = 0
+
+    def read(self, after: str | None = None) -> Iterator[Any]:
+        self.reads += 1
+        return super().read(after)
+
+
+@pytest.mark.parametrize("mode", ["exclusive", "shared"])
+def test_a_log_that_nobody_else_writes_is_read_once(mode: Any) -> None:
+    store = Counting()
+    session = Session(store, mode=mode)
+    session.add(user("x"))
+    before = store.reads
+    (one,) = session.add_response(asks("c1"), to=session.context(R)).calls
+    with session.call(one) as tool:
+        tool.output("x")
+    session.context(R)
+    assert store.reads == before
 
 
 class Plain:

@@ -143,6 +143,15 @@ def test_a_turn_that_was_paused_is_not_cut() -> None:
     assert plan.keep[0] is messages(session)[1]
 
 
+def test_a_turn_that_was_paused_in_its_text_is_not_cut_either() -> None:
+    session = Session.in_memory()
+    session.add(user("search"))
+    for words, stop in (("Let me", "pause_turn"), ("see.", "end_turn")):
+        session.add_response(message([{"type": "text", "text": words}], stop), to=session.context(A))
+    plan = planned(session, A, first_kept=messages(session)[2].id)
+    assert plan.keep[0] is messages(session)[1]
+
+
 def test_items_that_were_added_one_by_one_are_one_response() -> None:
     session = Session.in_memory()
     session.add(user("x"), sealed(1), said("a"), said("b"), user("y"), target=R)

@@ -11,10 +11,7 @@ from ..entries import Detail, Entry, Json
 from ..errors import (
     ConflictError,
     CorruptLogError,
-    EntryError,
     EntryNotFoundError,
-    IdError,
-    LogBusyError,
     StorageError,
 )
 from ..findings import Finding
@@ -25,10 +22,6 @@ __all__ = ["Mode", "SessionLog"]
 Mode: TypeAlias = Literal["exclusive", "shared", "read"]
 """Who else may write: nobody, as long as the session is open; others, between its batches; or
 others alone."""
-
-
-_UNWRITTEN: Final = (ConflictError, EntryError, IdError, LogBusyError)
-"""After these it is certain that nothing was written."""
 
 
 class SessionLog:
@@ -164,8 +157,6 @@ class SessionLog:
                 self._unsure.update(entry.id for entry in entries)
                 self._append(entries, details, after)
             except BaseException as error:
-                if isinstance(error, _UNWRITTEN):
-                    self._unsure.clear()
                 with contextlib.suppress(AttributeError):
                     error.entries = tuple(entries)  # type: ignore[attr-defined]  # any error may come by
                     error.details = tuple(details)  # type: ignore[attr-defined]
