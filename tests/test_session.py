@@ -175,7 +175,8 @@ def test_a_request_that_is_no_json_is_refused_with_its_path(session: Session, va
 def test_an_answer_without_items_adds_nothing(session: Session) -> None:
     session.add(user("x"))
     head = session.head
-    recorded = session.add_response(responses([]), to=session.context(R))
+    recorded = session.add_response(responses([]), to=session.context(R), request={"a": 1})
+    assert session.store.details() == {}
     assert recorded.entries == ()
     assert session.head == head
 
@@ -330,6 +331,62 @@ def test_of_calls_with_one_id_in_one_message_the_last_are_open(session: Session)
     assert [one.call.name for one in session.open_calls()] == ["a", "b"]
     session.add_output(first, "x")
     assert [one.call.name for one in session.open_calls()] == ["b"]
+
+
+def test_an_open_call_of_an_answer_that_was_cut_off_stays_one_that_must_not_run(log: Path) -> None:
+    with Session.create(log) as session:
+        cut = responses([call("c1")], "incomplete", incomplete_details={"reason": "max_output_tokens"})
+        (one,) = opened(session, cut)
+        assert one.is_cut
+    with Session.open(log) as session:
+        (waiting,) = session.open_calls()
+        assert waiting.call == one
+        assert not waiting.call.is_runnable
+        session.add_output(one, "not run")
+        (two,) = opened(session, asks("c2"))
+        assert [found.call for found in session.open_calls()] == [two]
+
+
+VICTIM: Final = """
+import os, signal, sys
+from transcript_log import Session, Target
+from recorded_responses import responses
+from situations import call, user
+session = Session.create(sys.argv[1])
+session.add(user("do"))
+to = session.context(Target("openai-responses", "gpt-5.4"))
+first, second = session.add_response(responses([call("c1"), call("c2")]), to=to).calls
+with session.call(first) as tool:
+    tool.output("done")
+    if sys.argv[2] == "in the first":
+        os.kill(os.getpid(), signal.SIGKILL)
+if sys.argv[2] == "between":
+    os.kill(os.getpid(), signal.SIGKILL)
+with session.call(second) as tool:
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "states"),
+    [
+        ("in the first", {"c1": "began", "c2": "never-began"}),
+        ("between", {"c2": "never-began"}),
+        ("in the second", {"c2": "began"}),
+    ],
+)
+def test_a_process_that_is_killed_leaves_word_of_what_it_ran(
+    log: Path, where: str, states: dict[str, str]
+) -> None:
+    here = Path(__file__).parent
+    env = {**os.environ, "PYTHONPATH": f"{here.parent}:{here}"}
+    victim = subprocess.run([sys.executable, "-c", VICTIM, str(log), where], env=env, check=False)
+    assert victim.returncode == -signal.SIGKILL
+    with Session.open(log) as session:
+        assert {one.call.id: one.state for one in session.open_calls()} == states
+        for one in session.open_calls():
+            session.add_output(one.call, "checked")
+        assert not session.context(R).changes
 
 
 def test_the_start_is_on_disk_before_the_body_runs(session: Session, log: Path) -> None:

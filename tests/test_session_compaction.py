@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from recorded_responses import chat, message, responses
-from situations import call, said, sealed, user
+from situations import call, output, said, sealed, user
 
 from transcript_log import ConflictError, EntryError, MessageEntry, Session, Target, build_context, new_id
 from transcript_log.entries import Item
@@ -150,6 +150,24 @@ def test_a_turn_that_was_paused_in_its_text_is_not_cut_either() -> None:
         session.add_response(message([{"type": "text", "text": words}], stop), to=session.context(A))
     plan = planned(session, A, first_kept=messages(session)[2].id)
     assert plan.keep[0] is messages(session)[1]
+
+
+def test_an_output_that_came_before_its_call_is_not_parted_from_it() -> None:
+    session = Session.in_memory()
+    session.add(user("x"), output("c1", "early"), user("y"), call("c1"), user("z"))
+    entries = messages(session)
+    assert planned(session, first_kept=entries[3].id).keep[0] is entries[1]
+    assert planned(session, first_kept=entries[4].id).keep[0] is entries[4]
+
+
+def test_the_halves_of_a_hosted_call_stay_together() -> None:
+    session = Session.in_memory()
+    use = {"type": "server_tool_use", "id": "srv1", "name": "web_search", "input": {"query": "x"}}
+    found = {"type": "web_search_tool_result", "tool_use_id": "srv1", "content": []}
+    made = [{"role": "assistant", "content": [half]} for half in (use, found)]
+    session.add(user("x"), made[0], user("y"), made[1], target=A)
+    entries = messages(session)
+    assert planned(session, A, first_kept=entries[2].id).keep[0] is entries[1]
 
 
 def test_items_that_were_added_one_by_one_are_one_response() -> None:

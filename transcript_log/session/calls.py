@@ -14,9 +14,10 @@ from ..context import build_context
 from ..entries import Entry, Item, Json, MessageEntry, ToolOutcome
 from ..errors import EntryError
 from ..items import ToolCallPart
-from ..items.shapes import answer_item, shape_of
+from ..items.shapes import answer_item, is_from_model, shape_of
 from ..response import ToolCall
 from ..response.calls import call_of
+from ..response.finish import CUTTING
 from ..store import DetailKey
 
 __all__ = ["CallRecorder", "OpenCall", "Place", "answer", "find_call", "has_started", "open_calls"]
@@ -114,24 +115,42 @@ def open_calls(entries: Sequence[Entry], details: Mapping[DetailKey, Json]) -> t
     for change in context.changes:
         if change.rule == "unanswered-call" and change.entry is not None and change.call:
             count[change.entry, change.call] += 1
-    holders = {entry.id: entry for entry in entries if isinstance(entry, MessageEntry)} if count else {}
+    if not count:
+        return ()
+    holders = _holders(entries, {entry_id for entry_id, _ in count})
     found = []
     for (entry_id, call_id), times in count.items():
-        parts = [part for part in items.tool_calls(holders[entry_id].message) if part.id == call_id]
+        entry, is_cut = holders[entry_id]
+        parts = [part for part in items.tool_calls(entry.message) if part.id == call_id]
         # Outputs are dealt in order, so the last calls of an id are those without.
-        found += [_open_call(part, entry_id, call_id, details) for part in parts[-times:]]
+        found += [_open_call(Place(entry, part), details, is_cut) for part in parts[-times:]]
     return tuple(found)
 
 
-def _open_call(
-    part: ToolCallPart, entry_id: str, call_id: str, details: Mapping[DetailKey, Json]
-) -> OpenCall:
-    payloads = [details.get((call_id, entry_id)), details.get((call_id, None))]
+def _holders(entries: Sequence[Entry], wanted: set[str]) -> dict[str, tuple[MessageEntry, bool]]:
+    """The entries that hold calls, and whether the response of each ended before it was whole."""
+    found: dict[str, tuple[MessageEntry, bool]] = {}
+    is_cut = False
+    for entry in entries:
+        if not isinstance(entry, MessageEntry):
+            continue
+        if entry.response is not None:
+            is_cut = entry.response.finish_reason in CUTTING
+        elif not is_from_model(entry.message):
+            is_cut = False
+        if entry.id in wanted:
+            found[entry.id] = (entry, is_cut)
+    return found
+
+
+def _open_call(place: Place, details: Mapping[DetailKey, Json], is_cut: bool) -> OpenCall:
+    name = place.part.id or ""
+    payloads = [details.get((name, place.entry.id)), details.get((name, None))]
     outcome = next(filter(None, map(read_outcome, payloads)), None)
     started = next(filter(None, map(read_started, payloads)), None)
     return OpenCall(
-        call=call_of(part, is_cut=False),
-        entry=entry_id,
+        call=call_of(place.part, is_cut=is_cut),
+        entry=place.entry.id,
         has_begun=started is not None or outcome is not None,
         started_at=None if started is None else started.at,
         outcome=outcome,

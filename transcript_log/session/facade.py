@@ -344,7 +344,7 @@ class Session:
                     self._message(item, family=self._family_of(holder), stand_in=True)
                     for item, holder in unpublished(to, self._log.entries)
                 ]
-            if entries or details:
+            if entries:
                 known = [detail for detail in details if (detail.id, None) not in self._log.details]
                 self._write([*stand_ins, *entries], known)
         return Recorded(tuple(entries), response, tuple(stand_ins))
