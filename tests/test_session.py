@@ -347,6 +347,17 @@ def test_an_open_call_of_an_answer_that_was_cut_off_stays_one_that_must_not_run(
         assert [found.call for found in session.open_calls()] == [two]
 
 
+def test_an_output_ends_the_call_whose_start_is_on_record_and_else_leaves_no_detail(session: Session) -> None:
+    first, second, third = opened(session, asks("c1", "c2", "c3"))
+    begun = session.call(first)
+    begun.__enter__()
+    session.add_output(first, "x")
+    session.add_output(second, "y")
+    session.add_output(third, "z", is_error=True)
+    told = {name: payload["data"].get("status") for (name, _), payload in session.store.details().items()}
+    assert told == {"c1": "success", "c3": "failed"}
+
+
 VICTIM: Final = """
 import os, signal, sys
 from transcript_log import Session, Target

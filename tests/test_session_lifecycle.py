@@ -140,6 +140,16 @@ def test_a_fork_goes_its_own_way_from_where_it_was_made(tmp_path: Path) -> None:
         assert fork.context(R).items == [*there, user("in the fork alone")]
 
 
+def test_a_fork_takes_no_details_of_what_it_leaves(tmp_path: Path) -> None:
+    session = Session.in_memory()
+    (first,) = session.add(user("x"))
+    for one in session.add_response(asked(R, "c1"), to=session.context(R)).calls:
+        with session.call(one) as tool:
+            tool.output("done")
+    with session.fork(tmp_path / "f.jsonl", at=first.id) as fork:
+        assert fork.store.details() == {}
+
+
 def test_a_fork_of_all_of_nothing_and_at_no_entry(tmp_path: Path) -> None:
     session = Session.in_memory()
     with session.fork(tmp_path / "empty.jsonl") as fork:
