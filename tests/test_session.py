@@ -9,6 +9,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -549,6 +550,15 @@ def test_each_of_two_calls_with_one_id_is_stood_in_for(session: Session) -> None
     assert texts(session.context(R))[: len(sent.items)] == texts(sent)
 
 
+def test_a_stand_in_that_another_family_was_not_sent_is_not_put_on_record(session: Session) -> None:
+    search = {"type": "tool_search_call", "call_id": "t1", "execution": "client", "arguments": {}}
+    session.add(user("x"), search, user("y"), target=R)
+    assert len(session.context(R).stand_ins) == 1
+    sent = session.context(A)
+    assert sent.stand_ins == ()
+    assert session.add_response(uses("c1"), to=sent).stand_ins == ()
+
+
 def test_no_stand_in_is_put_on_record_for_an_interrupted_answer(session: Session) -> None:
     (one,) = opened(session, asks("c1"))
     session.add(user("and?"))
@@ -608,6 +618,28 @@ def test_two_shared_windows_see_each_other(log: Path) -> None:
         assert one.context(R).items == two.context(R).items
         assert not one.open_calls()
         assert one.head == two.head
+
+
+def test_windows_of_several_threads_lose_nothing(log: Path) -> None:
+    Session.create(log).close()
+
+    def work(name: str) -> None:
+        with Session.open(log, mode="shared", durability="os", wait=30) as session:
+            for number in range(20):
+                session.add(user(f"{name}{number}"), user(f"{name}{number}'"))
+                session.context(R)
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in "abc"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with Session.open(log, mode="read") as session:
+        said_ = [e.message["content"] for e in session.entries if isinstance(e, MessageEntry)]
+    for name in "abc":
+        mine = [words for words in said_ if words.startswith(name)]
+        assert mine == [f"{name}{n}{mark}" for n in range(20) for mark in ("", "'")]
+    assert all(said_[at + 1] == said_[at] + "'" for at in range(0, len(said_), 2))
 
 
 def test_a_holder_that_lost_its_lease_writes_nothing(session: Session, log: Path) -> None:
