@@ -35,6 +35,7 @@ from transcript_log import (
     Target,
     ToolOutcome,
     build_context,
+    new_message,
 )
 from transcript_log.entries import (
     ContextAttachment,
@@ -548,6 +549,16 @@ def test_each_of_two_calls_with_one_id_is_stood_in_for(session: Session) -> None
     stored = [entry for entry in session.entries if isinstance(entry, MessageEntry) and entry.stand_in]
     assert len(stored) == 2
     assert texts(session.context(R))[: len(sent.items)] == texts(sent)
+
+
+def test_the_stand_in_of_an_older_call_is_none_of_the_newer() -> None:
+    store = MemoryStore()
+    published = new_message(output("c1", "[unknown]"), stand_in=True)
+    store.append(new_message(call("c2")), new_message(call("c1")), published, new_message(user("x")))
+    session = Session(store)
+    session.add(call("c1"), user("y"))
+    recorded = session.add_response(answers("z"), to=session.context(R))
+    assert [part.id for entry in recorded.stand_ins for part in tool_outputs(entry.message)] == ["c2", "c1"]
 
 
 def test_a_stand_in_that_another_family_was_not_sent_is_not_put_on_record(session: Session) -> None:
