@@ -34,21 +34,32 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from case_contexts import ContextChecks
+from case_contexts import ContextChecks, target_of
 from case_responses import RESPONSE_OPERATIONS, ResponseChecks
 
-from transcript_log import Detail, Finding, JsonlStore, Scan, TranscriptError, new_message, session_path
+from transcript_log import (
+    CompactionEntry,
+    Detail,
+    Finding,
+    JsonlStore,
+    Scan,
+    Session,
+    TranscriptError,
+    new_message,
+    session_path,
+)
 from transcript_log.codec import encode_detail, encode_entry, encode_header, entry_from_value
 from transcript_log.entries import Header, MessageEntry
 from transcript_log.items import text as text_of
 from transcript_log.listing import list_logs
+from transcript_log.session import CompactionPlan
 
 HERE: Final = Path(__file__).resolve().parent
 COMMANDS: Final = ("replay", "inspect", "context", "diff", "check", "salvage", "list")
 STORE_OPERATIONS: Final = ("load", "scan", "read", "append", "list", "cli")
 CONTEXT_OPERATIONS: Final = ("build_context", "reconcile", "family_filter")
+SESSION_OPERATIONS: Final = ("compact",)
 OTHER_OPERATIONS: Final = (
-    "compact",
     "import",
     "export",
     "fork",
@@ -195,10 +206,12 @@ KNOWN_INPUTS: Final = frozenset(
         "headers",
         "items",
         "provider",
+        "requested_first_kept",
         "response",
         "scenario",
         "session_ids",
         "store",
+        "summary",
         "target_family",
         "then_append_entries",
         "tty",
@@ -350,6 +363,7 @@ class Run:
     process: subprocess.CompletedProcess[bytes] | None = None
     built: ContextChecks | None = None
     read: ResponseChecks | None = None
+    plan: CompactionPlan | None = None
 
     @property
     def log(self) -> Path:
@@ -381,6 +395,18 @@ class Run:
         store = store or JsonlStore(self.log)
         for value in values:
             store.append(entry_from_value(value))
+
+    def compact(self) -> None:
+        """Compact as the case asks; to keep from nowhere is to keep as little as can be."""
+        given = self.case["input"]
+        kept = given["requested_first_kept"]
+        with Session.open(self.log) as session:
+            target = target_of(given["dialect"], given.get("target_family"))
+            self.plan = session.plan_compaction(
+                target, keep_tokens=0 if kept is None else None, first_kept=kept
+            )
+            if self.plan is not None:
+                session.compact(self.plan, given["summary"])
 
     def check(self, expect: dict[str, Any]) -> None:
         """Hold what came of it against the words of an expectation."""
@@ -562,6 +588,30 @@ class Run:
         assert scan.details == {}
         assert self.ids(scan) == ids
         assert JsonlStore(self.log).details() == {}
+
+    # ---------------------------------------------------------------------- compacting
+
+    def expect_to_summarise(self, expect: dict[str, Any]) -> None:
+        assert self.plan is not None
+        rows = list(self.plan.summarize.rows)
+        if expect.get("previous_summary") is not None:
+            assert expect["previous_summary"] in text_of(rows.pop(0).item)
+        assert [row.entry for row in rows] == expect["entry_ids"]
+
+    def expect_stored_first_kept_in(self, ids: list[str | None]) -> None:
+        assert self.error is None
+        made = [entry for entry in self.scan().entries if isinstance(entry, CompactionEntry)]
+        assert made[-1].compaction.first_kept_entry_id in ids
+
+    def expect_after_append(self, values: list[Any]) -> None:
+        if self.error is None:
+            self.timed(lambda: self.append(values))
+            assert self.error is None
+
+    def expect_context_after(self, expect: dict[str, Any]) -> None:
+        if self.error is None:
+            self.built = None
+            self.check(expect)
 
     # ------------------------------------------------------------- what is in the file
 
@@ -952,6 +1002,8 @@ def carry_out(run: Run) -> None:
                 run.check(expect.pop(stage, {}))
             run.timed(lambda: run.append(values_to_append(given, "then_"), store))
             run.check(expect.pop("second_append", {}))
+        case "compact":
+            run.timed(run.compact)
         case "append":
             with contextlib.ExitStack() as stack:
                 if "scenario" in given:
@@ -1003,7 +1055,8 @@ def test_what_waits(capsys: pytest.CaptureFixture[str]) -> None:
     waiting = [case for case in CASES if waits(case)]
     with capsys.disabled():
         print(f"\ncases waiting for other parts: {', '.join(case['id'] for case in waiting) or 'none'}")
-    known = {*STORE_OPERATIONS, *CONTEXT_OPERATIONS, *RESPONSE_OPERATIONS, *OTHER_OPERATIONS}
+    here = {*STORE_OPERATIONS, *CONTEXT_OPERATIONS, *RESPONSE_OPERATIONS, *SESSION_OPERATIONS}
+    known = {*here, *OTHER_OPERATIONS}
     assert {case["operation"] for case in CASES} <= known
     for case in waiting:
         assert case["operation"] in OTHER_OPERATIONS or case["input"]["argv"][0] not in COMMANDS

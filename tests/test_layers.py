@@ -60,6 +60,7 @@ FLOORS: Final = {
     "diffing": 5,
     "importers": 5,
     "listing": 5,
+    "session": 5,
     "stats": 5,
     "testing": 5,
     "cli": 6,
@@ -86,7 +87,11 @@ IO: Final = frozenset(
 )
 """Who may read and write files."""
 
-OTHER_USES_OF_OS: Final = {"entries": {"urandom"}, "errors": {"strerror"}}
+OTHER_USES_OF_OS: Final = {
+    "entries": {"urandom"},
+    "errors": {"strerror"},
+    "session.facade": {"PathLike"},
+}
 """Who needs something of ``os`` that is neither a file nor a process."""
 
 CLOCKS: Final = frozenset({"_following", "_logfile.lock", "_logfile.writer", "cli.watching", "entries"})

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         ContextError,
         CorruptLogError,
         EntryError,
+        FamilyRequiredError,
         HeaderError,
         IdError,
         LogBusyError,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from .families import Target
     from .findings import Change, Finding
     from .jsonl import JsonlStore, session_path
+    from .session import Session
     from .store import Scan, Store
 
 __all__ = [
@@ -65,6 +67,7 @@ __all__ = [
     "Detail",
     "Entry",
     "EntryError",
+    "FamilyRequiredError",
     "Finding",
     "Header",
     "HeaderError",
@@ -78,6 +81,7 @@ __all__ = [
     "Run",
     "RunEntry",
     "Scan",
+    "Session",
     "StorageError",
     "Store",
     "Target",
@@ -111,6 +115,7 @@ _WHERE: Final = {
     "Detail": "entries",
     "Entry": "entries",
     "EntryError": "errors",
+    "FamilyRequiredError": "errors",
     "Finding": "findings",
     "Header": "entries",
     "HeaderError": "errors",
@@ -124,6 +129,7 @@ _WHERE: Final = {
     "Run": "entries",
     "RunEntry": "entries",
     "Scan": "store",
+    "Session": "session",
     "StorageError": "errors",
     "Store": "store",
     "Target": "families",

@@ -248,7 +248,9 @@ class _Placing:
         self._details = details
         self._journal = journal
         self._open: dict[int, _Call] = {}
-        self._lonely: deque[_Call] = deque()  # those of them that nobody answered
+        # Those of them that nobody answered. A published stand-in goes where it went when it was
+        # made, so that a context begins with the very bytes that were sent.
+        self._lonely: deque[_Call] = deque()
         self._open_shape: Shape = "plain"
         self._answered = False
         self._last = 0
@@ -280,7 +282,7 @@ class _Placing:
             self._count += 1
             call.number = self._count
             self._open[id(call)] = call
-            if call.output is None:
+            if call.output is None or call.output.piece.stand_in:
                 self._lonely.append(call)
 
     def _may_stand(self, facts: _Facts) -> bool:
@@ -335,8 +337,12 @@ class _Placing:
         assert output.call is not None
         while self._lonely and self._lonely[0].number < output.call.number:
             call = self._lonely.popleft()
-            del self._open[id(call)]
-            self._stand_in(call)
+            if self._open.pop(id(call), None) is None:
+                continue
+            if call.output is None:
+                self._stand_in(call)
+            else:
+                self._move(call, call.output)
 
     def _tell_first(self, facts: _Facts) -> None:
         self.changes.append(
@@ -367,13 +373,17 @@ class _Placing:
             if output is None:
                 self._stand_in(call)
             elif id(output) not in self._placed:
-                self._placed.add(id(output))
-                self.out.append(output.piece.now(output.alone(), "moved"))
-                self._change("moved", "output-order", "the output was moved to its call", output.piece, call)
+                self._move(call, output)
         self.out += after
         self._open.clear()
         self._lonely.clear()
         self._answered = False
+
+    def _move(self, call: _Call, output: _Output) -> None:
+        """Put an output here that stands elsewhere in the log."""
+        self._placed.add(id(output))
+        self.out.append(output.piece.now(output.alone(), "moved"))
+        self._change("moved", "output-order", "the output was moved to its call", output.piece, call)
 
     def _stand_in(self, call: _Call) -> None:
         piece, part = call.piece, call.part
@@ -455,7 +465,11 @@ def _order_of(shape: Shape) -> Order:
 
 
 def pair(
-    pieces: Sequence[Piece], order: Order | None, details: Details | None = None
+    pieces: Sequence[Piece],
+    order: Order | None,
+    details: Details | None = None,
+    *,
+    made: list[Piece] | None = None,
 ) -> tuple[list[Piece], list[Change]]:
     """Bring outputs to their calls. Changes nothing that was given.
 
@@ -466,6 +480,7 @@ def pair(
         pieces: A conversation in its order, without answers that were broken off.
         order: What the API accepts; None goes by the shape of each call.
         details: Sidecar payloads, for the wording of stand-ins.
+        made: Is given the stand-ins, each as it was before it was put together with others.
     """
     known = details or {}
     kept, changes = _without_cut_calls(pieces)
@@ -495,6 +510,8 @@ def pair(
         placing.add(fact)
     placing.flush()
     changes += placing.changes
+    if made is not None:
+        made += [piece for piece in placing.out if piece.why == "stand-in"]
     gone = placing.withdrawn
     placed = [piece for piece in placing.out if id(piece) not in gone] if gone else placing.out
     out, more = _regroup(placed)
@@ -513,7 +530,9 @@ def _regroup(pieces: Sequence[Piece]) -> tuple[list[Piece], list[Change]]:
     joint: Joint | None = None  # what the last piece of ``out`` is a part of
     for piece in pieces:
         last = out[-1] if out else None
-        is_made = last is not None and last.why in ("split", "stand-in", "moved")
+        is_made = last is not None and (
+            last.why in ("split", "stand-in", "moved") or (last.why == "kept" and last.stand_in)
+        )
         if last is not None and (is_made or joint is not None) and piece.why != "summary":
             if joint is None and not holds_outputs_alone(last.item):
                 blocks = None

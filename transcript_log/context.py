@@ -107,9 +107,11 @@ class Context:
         target: Where they are to be sent; None: nowhere yet.
         paused: The last item is of a turn that the provider paused: send it back as it is, and
             add no message of the user.
+        stand_ins: The outputs that were made up for it, as they would be stored: in the shape of
+            the calls, each with the entry that holds its call.
     """
 
-    __slots__ = ("_live", "_pieces", "_size", "changes", "head", "items", "paused", "target")
+    __slots__ = ("_live", "_pieces", "_size", "changes", "head", "items", "paused", "stand_ins", "target")
 
     def __init__(
         self,
@@ -120,6 +122,7 @@ class Context:
         head: str,
         target: Target | None,
         paused: bool = False,
+        stand_ins: Sequence[ContextRow] = (),
     ) -> None:
         self._pieces: Final = tuple(pieces)
         self.items: Final[list[Item]] = [piece.item for piece in pieces]
@@ -129,6 +132,7 @@ class Context:
         self.head: Final = head
         self.target: Final = target
         self.paused: Final = paused
+        self.stand_ins: Final = tuple(stand_ins)
 
     @property
     def size(self) -> int:
@@ -144,7 +148,7 @@ class Context:
     @property
     def rows(self) -> tuple[ContextRow, ...]:
         """Of each item where it comes from, and why it is there."""
-        return tuple(ContextRow(p.item, p.entry, p.sources, p.why) for p in self._pieces)
+        return _rows(self._pieces)
 
     def __repr__(self) -> str:
         where = "no target" if self.target is None else self.target.family
@@ -198,22 +202,24 @@ def _built(
         api is not None
         and target is not None
         and not (changes or attachments)
+        and not any(piece.stand_in for piece in pieces)  # they go where they went when they were made
         and _is_ready(pieces, api, target)
     ):
         return _context(pieces, (), live, target, head)
-    pieces, more = _paired(pieces, None if api is None else api.order, details)
+    made: list[Piece] = []
+    pieces, more = _paired(pieces, None if api is None else api.order, details, made)
     if strict and more:
         raise StrictContextError(more[0])
     changes += more
     if api is not None and target is not None and more and not attachments and _is_ready(pieces, api, target):
-        return _context(pieces, changes, live, target, head)
+        return _context(pieces, changes, live, target, head, made=made)
     if attachments:
         pieces, more = _attached(pieces, live)
         changes += more
         pieces, more = without_lonely_hosted(pieces)  # a paused turn may no longer be last
         changes += more
     if api is None or target is None:
-        return _context(pieces, changes, live, target, head)
+        return _context(pieces, changes, live, target, head, made=made)
     notes = Notes()
     notes.changes.extend(changes)
     pieces = _readable(pieces, target, notes)
@@ -229,7 +235,9 @@ def _built(
         found = _faults(pieces, api, paused)
     if found:
         raise ContextError(target.api, [replace(finding, advice="") for finding in found])
-    return _context(pieces, notes.changes, live, target, head, paused=paused)
+    gone = {id(change.item) for change in notes.changes if change.kind == "left-out"}
+    made = [piece for piece in made if id(piece.item) not in gone]
+    return _context(pieces, notes.changes, live, target, head, paused=paused, made=made)
 
 
 def _faults(pieces: Sequence[Piece], api: Api, paused: bool) -> list[Finding]:
@@ -241,7 +249,7 @@ def _faults(pieces: Sequence[Piece], api: Api, paused: bool) -> list[Finding]:
 def live_rows(entries: Sequence[Entry], target: Target | None = None) -> tuple[ContextRow, ...]:
     """The items that the newest boundary leaves, as they are stored: step 1 alone."""
     pieces, _ = _boundary(entries[active_from(entries) :], target, strict=False)
-    return tuple(ContextRow(p.item, p.entry, p.sources, p.why) for p in pieces)
+    return _rows(pieces)
 
 
 def context_at(
@@ -291,10 +299,16 @@ def _context(
     head: str,
     *,
     paused: bool | None = None,
+    made: Sequence[Piece] = (),
 ) -> Context:
     if paused is None:
         paused = bool(pieces) and is_paused(pieces[-1])
-    return Context(pieces, changes, live=live, head=head, target=target, paused=paused)
+    stand_ins = _rows(made)
+    return Context(pieces, changes, live=live, head=head, target=target, paused=paused, stand_ins=stand_ins)
+
+
+def _rows(pieces: Sequence[Piece]) -> tuple[ContextRow, ...]:
+    return tuple(ContextRow(p.item, p.entry, p.sources, p.why) for p in pieces)
 
 
 # ---------------------------------------------------------------------- 1. the boundary
@@ -422,7 +436,7 @@ def _mark_cut(kept: Sequence[Piece]) -> None:
 
 
 def _paired(
-    pieces: Sequence[Piece], order: Order | None, details: Details | None
+    pieces: Sequence[Piece], order: Order | None, details: Details | None, made: list[Piece]
 ) -> tuple[list[Piece], list[Change]]:
     """Without answers that were broken off, and with outputs at their calls."""
     kept: list[Piece] = []
@@ -443,7 +457,7 @@ def _paired(
                 changes += drop_reasoning(kept)
         else:
             kept.append(piece)
-    kept, more = pair(kept, order, details)
+    kept, more = pair(kept, order, details, made=made)
     return kept, changes + more
 
 

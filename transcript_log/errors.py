@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno as _errno
 import os
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from .findings import Change, Finding
 
@@ -21,6 +21,7 @@ __all__ = [
     "CorruptLogError",
     "EntryError",
     "EntryNotFoundError",
+    "FamilyRequiredError",
     "HeaderError",
     "IdError",
     "LogBusyError",
@@ -35,7 +36,15 @@ __all__ = [
 
 
 class TranscriptError(Exception):
-    """The base of every error that this package raises on purpose."""
+    """The base of every error that this package raises on purpose.
+
+    Attributes:
+        entries: What a session was about to write when it was met: ``Session.retry`` writes it.
+        details: The sidecar records of the same batch.
+    """
+
+    entries: tuple[Any, ...] = ()
+    details: tuple[Any, ...] = ()
 
 
 class EntryError(TranscriptError, ValueError):
@@ -87,6 +96,23 @@ class EntryNotFoundError(TranscriptError, LookupError):
         return (
             f"{self.path}: no entry has the id {self.entry_id!r};"
             " 'transcript-log replay --json' on the file shows the ids there are"
+        )
+
+
+class FamilyRequiredError(TranscriptError, ValueError):
+    """An item holds what its producer alone can read, and nobody said who that is.
+
+    ``index`` is where the item stands among those given.
+    """
+
+    def __init__(self, index: int) -> None:
+        super().__init__(index)
+        self.index = index
+
+    def __str__(self) -> str:
+        return (
+            f"item {self.index} holds what only its producer can read (reasoning, a signature, a checkpoint);"
+            " say which target made it (target=), or no context will ever have that"
         )
 
 
@@ -190,8 +216,8 @@ class StorageError(TranscriptError, OSError):
         self.strerror = reason
         self.filename = path
 
-    def __reduce__(self) -> tuple[type[StorageError], tuple[object, ...]]:
-        return type(self), self.args
+    def __reduce__(self) -> tuple[type[StorageError], tuple[object, ...], dict[str, Any]]:
+        return type(self), self.args, self.__dict__
 
     @classmethod
     def of(cls, path: str, doing: str, error: OSError, advice: str = "") -> StorageError:

@@ -250,15 +250,20 @@ class AnthropicMessages:
         """See :meth:`Api.render`."""
         out: list[Piece] = []
         joint: Joint | None = None  # what the last piece of ``out`` is a part of
+        was_made = False  # whether that piece was put into these words here
         for piece in pieces:
             piece = in_own_shape(piece, "anthropic", _is_own_block, _block_of, notes)  # noqa: PLW2901
-            if _is_own(piece.item):
+            is_own = _is_own(piece.item)
+            if is_own:
                 mended = _mended(piece, notes)
                 made = [] if mended is None else [mended]
             else:
                 made = _rendered(piece, notes)
             for new in made:
-                last = out[-1] if out and new.why == "rendered" == out[-1].why else None
+                # A stand-in does as it will once it is published: then it is rendered as well.
+                is_made = new.why == "rendered" or (new.why == "stand-in" and not is_own)
+                last = out[-1] if out and is_made and was_made else None
+                was_made = is_made
                 if last is not None and _may_join(last.item, new.item):
                     joint = joint or Joint(last, blocks_of(last.item))
                     joint.add(new, blocks_of(new.item))

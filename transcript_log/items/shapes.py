@@ -15,6 +15,7 @@ from .reading import message_id, parts, tool_outputs
 
 __all__ = [
     "Shape",
+    "answer_item",
     "blocks_of",
     "finish_word",
     "holds_outputs_alone",
@@ -121,6 +122,32 @@ def output_item(call: ToolCallPart, text: str, shape: Shape, *, is_error: bool =
             "isError": is_error,
         }
     return {"role": "tool", "tool_call_id": call_id, "content": text}
+
+
+def answer_item(
+    call: ToolCallPart, content: Any, shape: Shape, *, is_error: bool = False, exit_code: int | None = None
+) -> dict[str, Any]:
+    """What a tool gave back, in the shape of the item that holds the call.
+
+    Text is put where the shape wants it; blocks, and an object, stand there as they are given.
+    """
+    made = output_item(call, content if type(content) is str else "", shape, is_error=is_error)
+    if shape == "anthropic":
+        made["content"][0]["content"] = content
+        return made
+    if shape != "responses":
+        if type(content) is not str:
+            made["content"] = content
+        return made
+    if call.kind == "apply_patch" and not is_error:
+        made["status"] = "completed"
+    if type(content) is not str:
+        made["tools" if call.kind == "tool_search" else "output"] = content
+    elif call.kind == "shell":
+        code = exit_code if exit_code is not None else int(is_error)
+        told = {"stdout": "", "stderr": content} if is_error else {"stdout": content, "stderr": ""}
+        made["output"] = [{**told, "outcome": {"type": "exit", "exit_code": code}}]
+    return made
 
 
 def _shell_result(text: str) -> dict[str, Any]:

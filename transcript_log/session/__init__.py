@@ -1,0 +1,20 @@
+"""What the author of an agent uses: one session, and one call for each thing that happens in it."""
+
+from __future__ import annotations
+
+from ._log import Mode
+from .calls import CallRecorder, OpenCall
+from .compacting import CompactionPlan
+from .facade import Session
+from .recording import Recorded
+from .runs import RunRecorder
+
+__all__ = [
+    "CallRecorder",
+    "CompactionPlan",
+    "Mode",
+    "OpenCall",
+    "Recorded",
+    "RunRecorder",
+    "Session",
+]

@@ -1,0 +1,203 @@
+"""A store as one session sees it: what is known of its entries, and the right to add to them."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Sequence
+from typing import Final, Literal, TypeAlias, assert_never
+
+from ..entries import Detail, Entry, Json
+from ..errors import (
+    ConflictError,
+    CorruptLogError,
+    EntryNotFoundError,
+    StorageError,
+)
+from ..findings import Finding
+from ..store import DetailKey, LeasableStore, ScannableStore, Store
+
+__all__ = ["Mode", "SessionLog"]
+
+Mode: TypeAlias = Literal["exclusive", "shared", "read"]
+"""Who else may write: nobody, as long as the session is open; others, between its batches; or
+others alone."""
+
+
+class SessionLog:
+    """The log of a session: a store, and its entries and details in memory.
+
+    Alone with a lease, memory is the truth. Otherwise it is brought up to date before it is
+    looked at.
+
+    Args:
+        store: Where the entries are.
+        mode: See :data:`Mode`.
+        wait: How long to wait for a lease, in seconds.
+
+    Raises:
+        LogBusyError: Another writer has the log.
+        HeaderError: The file is no log of ours.
+    """
+
+    def __init__(self, store: Store, mode: Mode, wait: float) -> None:
+        self.store: Final = store
+        self.mode: Final = mode
+        self.path: Final = str(getattr(store, "path", f"<{type(store).__name__}>"))
+        self.lock: Final = threading.RLock()
+        self.entries: list[Entry] = []
+        self.details: dict[DetailKey, Json] = {}
+        self.damage: tuple[Finding, ...] = ()
+        self.head = ""
+        self.is_closed = False
+        self._seen = ""  # the last of ``entries``
+        self._ids: dict[str, Entry] = {}
+        self._unsure: set[str] = set()
+        self._held: Final = contextlib.ExitStack()
+        if mode == "exclusive":
+            if not isinstance(store, LeasableStore):
+                raise self._refused("this store gives no lease", "open it with mode='shared'")
+            self._held.enter_context(store.lease(wait))
+        try:
+            self._load()
+        except BaseException:
+            self._held.close()
+            raise
+
+    # --------------------------------------------------------------------------- reading
+
+    def _load(self) -> None:
+        store = self.store
+        if isinstance(store, ScannableStore):
+            scan = store.scan()
+            self.entries, self.details, self.damage = list(scan.entries), dict(scan.details), scan.findings
+        else:
+            self.entries, self.details, self.damage = store.load(), dict(store.details()), ()
+        self._ids = {entry.id: entry for entry in self.entries}
+        self.head = self._seen = self.entries[-1].id if self.entries else ""
+
+    def entry(self, entry_id: str) -> Entry | None:
+        """The entry of this id, as far as the log is known; None if there is none."""
+        return self._ids.get(entry_id)
+
+    def refresh(self) -> None:
+        """Learn what others have added, and whether a write that failed came to be."""
+        with self.lock:
+            match self.mode:
+                case "exclusive":
+                    if self._unsure:
+                        self._take_own()
+                case "shared":
+                    if self._unsure or self.store.append() != self._seen:
+                        self._take_all()
+                    self._take_details()
+                case "read":
+                    self._take_all()
+                    self._take_details()
+                case _:
+                    assert_never(self.mode)
+
+    def _take_own(self) -> None:
+        """Take in what of a failed batch is in the log. What others wrote there is not ours to know."""
+        found = self._read_on()
+        if found and self._unsure.issuperset(entry.id for entry in found):
+            self._add(found)
+        self._unsure.clear()
+
+    def _take_all(self) -> None:
+        self._add(self._read_on())
+        self._unsure.clear()
+
+    def _read_on(self) -> list[Entry]:
+        try:
+            return list(self.store.read(after=self._seen or None))
+        except (CorruptLogError, EntryNotFoundError, StorageError):
+            # Damaged, mended, or a batch that was read is gone again: look at all of it, round
+            # the damage.
+            known = self._ids
+            self._load()
+            return [] if self.mode != "exclusive" else [e for e in self.entries if e.id not in known]
+
+    def _take_details(self) -> None:
+        try:
+            self.details = dict(self.store.details())
+        except CorruptLogError:
+            if not isinstance(self.store, ScannableStore):
+                raise
+            scan = self.store.scan()
+            self.details, self.damage = dict(scan.details), scan.findings
+
+    def _add(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            if entry.id not in self._ids:
+                self._ids[entry.id] = entry
+                self.entries.append(entry)
+        if self.entries:
+            self.head = self._seen = self.entries[-1].id
+
+    # --------------------------------------------------------------------------- writing
+
+    def write(
+        self, entries: Sequence[Entry], details: Sequence[Detail] = (), after: str | None = None
+    ) -> None:
+        """Add a batch; it is acknowledged on return.
+
+        An error met on the way has the entries and the details of the batch as attributes.
+
+        Raises:
+            StorageError: The session only reads, or is closed; or the system refused.
+            ConflictError: The log does not end with ``after``; or, under a lease, not with the
+                last entry known: the lease was lost.
+        """
+        with self.lock:
+            try:
+                self.check_writable()
+                if self._unsure:
+                    self.refresh()
+                self._unsure.update(entry.id for entry in entries)
+                self._append(entries, details, after)
+            except BaseException as error:
+                with contextlib.suppress(AttributeError):
+                    error.entries = tuple(entries)  # type: ignore[attr-defined]  # any error may come by
+                    error.details = tuple(details)  # type: ignore[attr-defined]
+                raise
+            self._unsure.clear()
+            self.details.update({(detail.id, detail.entry): detail.payload for detail in details})
+
+    def _append(self, entries: Sequence[Entry], details: Sequence[Detail], after: str | None) -> None:
+        seen = self._seen
+        try:
+            head = self.store.append(*entries, after=seen if after is None else after, details=details)
+        except ConflictError:
+            if after is not None or self.mode == "exclusive":
+                raise
+            # Others wrote in between. What they wrote is read when it is asked for.
+            self.head = self.store.append(*entries, details=details)
+            return
+        if after is not None and after != seen:
+            self.head = head
+        elif entries and head == entries[-1].id:
+            self._add(entries)
+        elif head:
+            self.head = head
+
+    def check_writable(self) -> None:
+        """Raise for a session that must not write."""
+        if self.is_closed:
+            raise self._refused("the session is closed", "open it again")
+        if self.mode == "read":
+            raise self._refused(
+                "the session was opened to read only", "open it with mode='exclusive' or mode='shared'"
+            )
+
+    def _refused(self, reason: str, advice: str) -> StorageError:
+        return StorageError(self.path, "write", reason, None, advice)
+
+    def close(self) -> None:
+        """Let go of the lease and the files."""
+        with self.lock:
+            self.is_closed = True
+            self._held.close()
+            close = getattr(self.store, "close", None)
+            if close is not None:
+                close()

@@ -1,0 +1,164 @@
+"""Where a session is cut by a compaction, and what is handed to the summariser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TypeAlias
+
+from .. import items
+from ..context import Context, ContextRow, build_context, live_rows, weigh
+from ..entries import CompactionEntry, Entry, Item, Json, MessageEntry
+from ..errors import EntryError, EntryNotFoundError
+from ..families import Target
+from ..items.shapes import is_from_model
+from ..store import DetailKey
+from .calls import OpenCall
+
+__all__ = ["CompactionPlan", "Weigh", "make_plan", "newest_compaction_id"]
+
+Weigh: TypeAlias = Callable[[Item], int]
+"""About how many tokens an item takes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionPlan:
+    """What a compaction would do. Nothing has been done.
+
+    Attributes:
+        summarize: What goes, as a context to hand to the summariser: the summary before first.
+        keep: The entries that stay.
+        first_kept: The id of the first of them; None if none stays.
+        target: Whom the context is for.
+        tokens_before: The size of the whole context now.
+        tokens_kept: What the kept entries weigh.
+        compaction: The compaction that is the newest now; None if there is none.
+        head: The last entry of the log now; what comes later stays too.
+    """
+
+    summarize: Context
+    keep: tuple[MessageEntry, ...]
+    first_kept: str | None
+    target: Target
+    tokens_before: int
+    tokens_kept: int
+    compaction: str | None
+    head: str
+
+    __hash__ = None  # type: ignore[assignment]  # entries hold dicts
+
+
+def newest_compaction_id(entries: Sequence[Entry]) -> str | None:
+    """The id of the newest compaction; None if there is none."""
+    return next((entry.id for entry in reversed(entries) if isinstance(entry, CompactionEntry)), None)
+
+
+def make_plan(
+    entries: Sequence[Entry],
+    target: Target,
+    details: Mapping[DetailKey, Json],
+    open_calls: Sequence[OpenCall],
+    *,
+    keep_tokens: int | None,
+    first_kept: str | None,
+    weigh_item: Weigh | None,
+) -> CompactionPlan | None:
+    """The plan of a cut between two responses; None if there is nothing to cut off.
+
+    No call is parted from its output, and a call that is open stays.
+
+    Args:
+        entries: The whole log.
+        target: Whom the context is for.
+        details: The sidecar's payloads.
+        open_calls: The calls that nobody answered.
+        keep_tokens: About how much to keep at most.
+        first_kept: The entry to keep from, or an earlier one where no cut is possible there.
+        weigh_item: Weighs an item; by default as ``Context.size`` does.
+    """
+    if (keep_tokens is None) == (first_kept is None):
+        raise EntryError("$", "give either keep_tokens or first_kept")
+    by_id = {entry.id: entry for entry in entries if isinstance(entry, MessageEntry)}
+    rows = [row for row in live_rows(entries, target) if row.why == "kept" and row.entry in by_id]
+    kept = [by_id[row.entry] for row in rows if row.entry is not None]
+    cuts = _cuts(kept, rows, {call.entry for call in open_calls})
+    weights = [(weigh_item or weigh)(row.item) for row in rows]
+    # What stays if the cut is before each row, and after the last.
+    suffix = [*list(accumulate(reversed(weights), initial=0))[::-1]]
+    if first_kept is not None:
+        at = next((place for place, entry in enumerate(kept) if entry.id == first_kept), None)
+        if at is None:
+            raise _no_such(first_kept, entries)
+        cut = max((one for one in cuts if one <= at), default=0)
+    else:
+        assert keep_tokens is not None
+        fitting = (one for one in cuts if suffix[one] <= keep_tokens)
+        cut = next(fitting, max(cuts, default=0))
+    if cut == 0:
+        return None
+    stays = {entry.id for entry in kept[cut:]}
+    goes = [entry for entry in entries if entry.id not in stays or not isinstance(entry, MessageEntry)]
+    return CompactionPlan(
+        summarize=build_context(goes, target, details=details),
+        keep=tuple(kept[cut:]),
+        first_kept=kept[cut].id if cut < len(kept) else None,
+        target=target,
+        tokens_before=build_context(entries, target, details=details).size,
+        tokens_kept=suffix[cut],
+        compaction=newest_compaction_id(entries),
+        head=entries[-1].id,
+    )
+
+
+def _cuts(kept: Sequence[MessageEntry], rows: Sequence[ContextRow], waiting: set[str]) -> list[int]:
+    """The places to cut before, in order: none is within a response, or between a call and its output."""
+    parted = [0] * (len(kept) + 2)
+    calls: dict[str, int] = {}
+    early: dict[str, int] = {}
+    for place, row in enumerate(rows):
+        asked, given = items.calls_and_outputs(row.item)
+        hosted = [half.id for half in items.hosted_calls(row.item)]
+        hosted += [half.id for half in items.hosted_outputs(row.item)]
+        for output in given:
+            if output.id is not None and output.id in calls:
+                _part(parted, calls[output.id], place)
+            elif output.id is not None:
+                early.setdefault(output.id, place)
+        for call in asked:
+            if call.id is not None:
+                _part(parted, early.pop(call.id, place), place)
+                calls[call.id] = place
+        for name in hosted:
+            if name is not None:
+                _part(parted, calls.setdefault(name, place), place)
+    last = next((place for place, entry in enumerate(kept) if entry.id in waiting), len(kept))
+    depth = list(accumulate(parted))
+    return [
+        place
+        for place in range(1, last + 1)
+        if not depth[place] and not (place < len(kept) and _goes_on(kept[place - 1], kept[place]))
+    ]
+
+
+def _part(parted: list[int], first: int, last: int) -> None:
+    """Allow no cut after ``first`` up to before ``last``."""
+    if first < last:
+        parted[first + 1] += 1
+        parted[last + 1] -= 1
+
+
+def _goes_on(before: MessageEntry, entry: MessageEntry) -> bool:
+    """Whether an entry is of the same response as the one before it, or of the same turn."""
+    if not (is_from_model(entry.message) and is_from_model(before.message)):
+        return False
+    paused = before.response is not None and before.response.finish_reason == "pause"
+    return entry.response is None or paused
+
+
+def _no_such(entry_id: str, entries: Sequence[Entry]) -> Exception:
+    found = next((entry for entry in entries if entry.id == entry_id), None)
+    if found is None:
+        return EntryNotFoundError(entry_id, "the session")
+    what = "is compacted already" if isinstance(found, MessageEntry) else "is no message"
+    return EntryError("$.first_kept", f"the entry {entry_id!r} {what}")

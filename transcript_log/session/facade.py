@@ -1,0 +1,669 @@
+"""The session itself."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Final, Self
+
+from ..codec import outcome_payload, started_payload
+from ..context import Context, build_context, context_at, weigh
+from ..entries import (
+    Clock,
+    Compaction,
+    CompactionEntry,
+    ContextAttachment,
+    ContextEntry,
+    Detail,
+    Entry,
+    ForkOrigin,
+    IdSource,
+    Invocation,
+    Item,
+    Json,
+    MessageEntry,
+    ParentCall,
+    RecordedUsage,
+    ToolOutcome,
+    ToolStarted,
+    new_compaction,
+    new_context,
+    new_header,
+    new_id,
+    new_message,
+    new_run,
+    utc_now,
+)
+from ..errors import (
+    ConflictError,
+    EntryError,
+    EntryNotFoundError,
+    FamilyRequiredError,
+    StorageError,
+)
+from ..families import Target
+from ..findings import Finding
+from ..history import History, build_history
+from ..items.portable import is_private
+from ..items.shapes import user_item
+from ..jsonl import Durability, JsonlStore
+from ..memory import MemoryStore
+from ..response import ModelResponse, ToolCall
+from ..store import FollowableStore, Store
+from ._log import Mode, SessionLog
+from .calls import CallRecorder, OpenCall, Place, answer, find_call, has_started, open_calls
+from .compacting import CompactionPlan, Weigh, make_plan, newest_compaction_id
+from .recording import Recorded, items_of, record_of, request_detail, response_of, unpublished
+from .runs import RunRecorder
+
+__all__ = ["Session"]
+
+_SHARED_WAIT: Final = 5.0
+"""How long a batch waits for another writer in shared mode, in seconds, if nobody says."""
+
+_ATTEMPTS: Final = 100
+"""How often a compaction makes way for others' batches before it gives up."""
+
+_UNSTORED: Final = "[The tool has run, but what it gave back could not be recorded: {error}]"
+"""Stands for an output that is no JSON."""
+
+
+class Session:
+    """One conversation of an agent with its models, in a log.
+
+    Whatever a method gave back was acknowledged by the store: it survives. May be shared by
+    threads; what they add stands in the order in which it was acknowledged.
+
+    Args:
+        store: Any store. By default others may write to it too.
+        mode: See :data:`Mode`; ``"exclusive"`` holds the store's lease until :meth:`close`.
+        wait: How long to wait for that lease, in seconds.
+        new_id: Where the ids of entries come from.
+        clock: Where their times come from.
+
+    Raises:
+        LogBusyError: Another writer has the log; the error names it.
+        HeaderError: The file is no log of ours.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        mode: Mode = "shared",
+        wait: float = 0.0,
+        new_id: IdSource = new_id,
+        clock: Clock = utc_now,
+    ) -> None:
+        self._new_id: Final = new_id
+        self._clock: Final = clock
+        self._runs: Final[list[RunRecorder]] = []
+        self._epoch: int | None = None
+        self._log: Final = SessionLog(store, mode, wait)
+
+    # --------------------------------------------------------------------------- opening
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        cwd: str | None = None,
+        parent: ParentCall | None = None,
+        durability: Durability = "fsync",
+        checksum: bool = True,
+        new_id: IdSource = new_id,
+        clock: Clock = utc_now,
+    ) -> Self:
+        """A session in a new log, that nobody else can write to. It is on disk at once.
+
+        Raises:
+            StorageError: There is a log already.
+        """
+        header = new_header(cwd=cwd, parent=parent, clock=clock, id_source=new_id)
+        store = JsonlStore(path, durability=durability, checksum=checksum, header=header)
+        return cls._made(store, new_id, clock)
+
+    @classmethod
+    def _made(cls, store: JsonlStore, new_id: IdSource, clock: Clock) -> Self:
+        if store.header() is not None:  # told at once, whoever has it
+            reason = "there is one already"
+            raise StorageError(store.path, "make the log", reason, errno.EEXIST, "open it instead")
+        store.create()
+        return cls(store, mode="exclusive", new_id=new_id, clock=clock)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        mode: Mode = "exclusive",
+        wait: float | None = None,
+        durability: Durability = "fsync",
+        checksum: bool = True,
+        new_id: IdSource = new_id,
+        clock: Clock = utc_now,
+    ) -> Self:
+        """The session of a log that is there. What is damaged in it is passed over and told.
+
+        Args:
+            path: The log.
+            mode: See :data:`Mode`.
+            wait: How long to wait for another writer, in seconds: for the lease of an exclusive
+                session, by default not at all; for each batch of a shared one, by default 5.
+            durability: What an acknowledged batch survives.
+            checksum: Whether single entries are sealed too.
+            new_id: Where the ids of entries come from.
+            clock: Where their times come from.
+
+        Raises:
+            StorageError: There is no log; or the system refused.
+            HeaderError: The file is no log of ours.
+            LogBusyError: Another writer has it; the error names it.
+        """
+        patience = _SHARED_WAIT if wait is None else wait
+        store = JsonlStore(path, durability=durability, checksum=checksum, wait=patience)
+        if store.header() is None:
+            reason = "there is no log there"
+            raise StorageError(
+                store.path, "open the session", reason, errno.ENOENT, "make one with Session.create"
+            )
+        return cls(store, mode=mode, wait=wait or 0.0, new_id=new_id, clock=clock)
+
+    @classmethod
+    def in_memory(cls, *, new_id: IdSource = new_id, clock: Clock = utc_now) -> Self:
+        """A session that ends with the process."""
+        store = MemoryStore(header=new_header(clock=clock, id_source=new_id))
+        return cls(store, mode="exclusive", new_id=new_id, clock=clock)
+
+    def close(self) -> None:
+        """Let go of the log. What was acknowledged is safe without it."""
+        self._log.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Session {self._log.path} {self._log.mode}, {len(self._log.entries)} entries>"
+
+    # --------------------------------------------------------------------------- reading
+
+    @property
+    def store(self) -> Store:
+        """Where the entries are."""
+        return self._log.store
+
+    @property
+    def head(self) -> str:
+        """The id of the last entry, as far as this session knows; ``""`` for an empty log."""
+        return self._log.head
+
+    @property
+    def damage(self) -> tuple[Finding, ...]:
+        """What is wrong in the files, and was passed over."""
+        return self._log.damage
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """All entries, in the order of the log."""
+        self._log.refresh()
+        return tuple(self._log.entries)
+
+    def context(self, target: Target, *, strict: bool = False, attachments: bool = False) -> Context:
+        """What the model is sent next.
+
+        Raises:
+            TranscriptError: As :func:`transcript_log.build_context`.
+        """
+        with self._log.lock:
+            self._log.refresh()
+            return build_context(
+                self._log.entries, target, details=self._log.details, strict=strict, attachments=attachments
+            )
+
+    def context_at(self, entry_id: str, target: Target) -> Context:
+        """What it was sent when the entry with this id was the last.
+
+        Raises:
+            EntryNotFoundError: There is no such entry.
+        """
+        with self._log.lock:
+            self._log.refresh()
+            return context_at(self._log.entries, entry_id, target, details=self._log.details)
+
+    def history(self) -> History:
+        """What happened, for people."""
+        with self._log.lock:
+            self._log.refresh()
+            return build_history(self._log.entries, self._log.details)
+
+    def open_calls(self) -> tuple[OpenCall, ...]:
+        """The calls that wait for an answer, in their order; also days later, after a reopen.
+
+        A call for which a model was sent a stand-in, and answered, waits no more.
+        """
+        with self._log.lock:
+            self._log.refresh()
+            return open_calls(self._log.entries, self._log.details)
+
+    def follow(self, after: str | None = None) -> Iterator[tuple[Entry, ...]]:
+        """Whole batches, those that are there and then those that come, for ever.
+
+        Raises:
+            StorageError: The store cannot tell.
+        """
+        if not isinstance(self._log.store, FollowableStore):
+            raise StorageError(self._log.path, "follow the log", "this store cannot tell of what comes")
+        return self._log.store.follow(after)
+
+    # --------------------------------------------------------------------------- writing
+
+    def add(
+        self,
+        *items: Item,
+        target: Target | None = None,
+        ids: Sequence[str] | None = None,
+        after: str | None = None,
+        invocation: Invocation | None = None,
+    ) -> tuple[MessageEntry, ...]:
+        """Add items of the user, of tools, or of a model, as they are; all or none.
+
+        Args:
+            items: In their order.
+            target: Who made what is private in them.
+            ids: An id for each. An item that is there already under its id is not added again.
+            after: The id that the log must end with, ``""`` for an empty log.
+            invocation: The prompt template that the first was made from.
+
+        Raises:
+            FamilyRequiredError: Something in an item is private, and there is no target.
+            EntryError: An item cannot be stored.
+            IdError: An id is there already, with another item.
+            ConflictError: The log does not end with ``after``.
+        """
+        if ids is not None and len(ids) != len(items):
+            raise EntryError("$.ids", f"{len(ids)} ids were given for {len(items)} items")
+        if target is None:
+            for index, item in enumerate(items):
+                if isinstance(item, dict) and is_private(item):
+                    raise FamilyRequiredError(index)
+        family = None if target is None else target.family
+        made = [
+            self._message(item, family=family, invocation=invocation if index == 0 else None)
+            for index, item in enumerate(items)
+        ]
+        if ids is not None:
+            self._log.refresh()
+            made = [self._as_known(replace(entry, id=one)) for entry, one in zip(made, ids, strict=True)]
+        self._write(made, after=after)
+        return tuple(made)
+
+    def add_response(
+        self, raw: Any, *, to: Context, request: Json = None, interrupted: bool = False
+    ) -> Recorded:
+        """Add what a model answered, and put on record the stand-ins that it was sent.
+
+        Args:
+            raw: The answer: decoded JSON, an SDK's object, or a response read already.
+            to: The context that was answered; its target made what is private in the answer.
+            request: What was sent beside the items: system prompt, tools, parameters. Equal
+                ones are stored once.
+            interrupted: The answer was cut off while it streamed: it is history, no context.
+
+        Raises:
+            FamilyRequiredError: The context is for no target.
+            ResponseError: It is no response.
+        """
+        target = to.target
+        if target is None:
+            raise FamilyRequiredError(0)
+        response = response_of(raw)
+        details = [] if request is None else [request_detail(request)]
+        digest = details[0].id.removeprefix("request:") if details else None
+        record = record_of(response, digest)
+        entries = [
+            self._message(
+                item,
+                family=target.family,
+                response=record if index == 0 else None,
+                interrupted=interrupted,
+            )
+            for index, item in enumerate(items_of(response))
+        ]
+        stand_ins: list[MessageEntry] = []
+        with self._log.lock:
+            if entries and not interrupted and to.stand_ins:
+                self._log.refresh()
+                stand_ins = [
+                    self._message(item, family=self._family_of(holder), stand_in=True)
+                    for item, holder in unpublished(to, self._log.entries)
+                ]
+            if entries:
+                known = [detail for detail in details if (detail.id, None) not in self._log.details]
+                self._write([*stand_ins, *entries], known)
+        return Recorded(tuple(entries), response, tuple(stand_ins))
+
+    def add_output(
+        self, call: ToolCall, content: Any, *, is_error: bool = False, outcome: ToolOutcome | None = None
+    ) -> MessageEntry:
+        """Answer a call, in the shape of the item that holds it.
+
+        Args:
+            call: The call.
+            content: Text; or blocks, or an object, as the API of the call has them.
+            is_error: The tool failed.
+            outcome: How it ended, for the sidecar; with the output in one batch.
+
+        Raises:
+            EntryError: There is no such call; or the content cannot be stored.
+        """
+        with self._log.lock:
+            return self._answer(self._place(call), content, is_error=is_error, outcome=outcome)
+
+    @contextlib.contextmanager
+    def call(self, call: ToolCall) -> Iterator[CallRecorder]:
+        """Run a tool inside this: its start is on disk before it runs, its output and outcome after.
+
+        What the body raises becomes an output that says so, and is raised again.
+
+        Raises:
+            EntryError: There is no such call; or what the tool gave back cannot be stored.
+        """
+        with self._log.lock:
+            place = self._place(call)
+            started = Detail(
+                id=call.id, payload=started_payload(ToolStarted(at=self._clock())), entry=place.entry.id
+            )
+            self._write((), [started])
+        recorder = CallRecorder(call)
+        try:
+            yield recorder
+        except BaseException as error:
+            failed = isinstance(error, Exception)
+            outcome = ToolOutcome(status="failed" if failed else "cancelled", error_code=type(error).__name__)
+            try:
+                self._answer(place, _told(error), is_error=True, outcome=outcome)
+            except Exception as other:  # noqa: BLE001 - the body's own error matters more
+                error.add_note(f"transcript_log could not record that: {other}")
+            raise
+        outcome = recorder.outcome or ToolOutcome(status="failed" if recorder.is_error else "success")
+        try:
+            self._answer(place, recorder.content, is_error=recorder.is_error, outcome=outcome)
+        except EntryError as error:
+            # The tool has run: it must not look as if nobody knew how it ended.
+            self._answer(place, _UNSTORED.format(error=error), is_error=True, outcome=None)
+            raise
+
+    def attach(self, attachment: ContextAttachment) -> ContextEntry:
+        """Put a text beside the conversation.
+
+        Its epoch is that of this session, whatever it says: one more than the log had before.
+        So what earlier sessions attached is in force no more once this one attaches something.
+        """
+        with self._log.lock:
+            if self._epoch is None:
+                self._log.refresh()
+                given = (e.context.epoch for e in self._log.entries if isinstance(e, ContextEntry))
+                self._epoch = max(given, default=0) + 1
+            entry = new_context(
+                replace(attachment, epoch=self._epoch), clock=self._clock, id_source=self._new_id
+            )
+            self._write([entry])
+            return entry
+
+    @contextlib.contextmanager
+    def run(self) -> Iterator[RunRecorder]:
+        """One run of the agent: how it ended and what it added first are put on record after it."""
+        self._log.check_writable()
+        recorder = RunRecorder(self._clock())
+        self._runs.append(recorder)
+        try:
+            yield recorder
+        except BaseException as error:
+            self._runs.remove(recorder)
+            try:
+                self._end(recorder, error)
+            except Exception as other:  # noqa: BLE001 - the body's own error matters more
+                error.add_note(f"transcript_log could not record the run: {other}")
+            raise
+        self._runs.remove(recorder)
+        self._end(recorder, None)
+
+    def retry(self, error: BaseException) -> tuple[Entry, ...]:
+        """Write what could not be written when ``error`` was raised; what came to be counts once.
+
+        Works in a session that was opened anew, too.
+
+        Raises:
+            EntryError: The error carries nothing to write.
+        """
+        entries, details = getattr(error, "entries", ()), getattr(error, "details", ())
+        if not (entries or details):
+            raise EntryError("$", f"a {type(error).__name__} carries nothing to write")
+        self._write(entries, details)
+        return tuple(entries)
+
+    # ------------------------------------------------------------------------ compacting
+
+    def plan_compaction(
+        self,
+        target: Target,
+        *,
+        keep_tokens: int | None = None,
+        first_kept: str | None = None,
+        weigh: Weigh | None = None,
+    ) -> CompactionPlan | None:
+        """Where to cut, and what to summarise; None if there is nothing to cut off.
+
+        The cut is between two responses, parts no call from its output, and leaves no open call
+        behind. Exactly one of the two says where:
+
+        Args:
+            target: Whom the context is for.
+            keep_tokens: Keep as much as weighs no more than this; more only where no cut is
+                possible later.
+            first_kept: Keep from this entry on, or from the next possible cut before it.
+            weigh: Weighs an item; by default as ``Context.size`` does.
+
+        Raises:
+            EntryNotFoundError: There is no entry ``first_kept``.
+            EntryError: It is no message, or compacted already; or both or neither was given.
+        """
+        with self._log.lock:
+            self._log.refresh()
+            return make_plan(
+                self._log.entries,
+                target,
+                self._log.details,
+                open_calls(self._log.entries, self._log.details),
+                keep_tokens=keep_tokens,
+                first_kept=first_kept,
+                weigh_item=weigh,
+            )
+
+    def compact(
+        self,
+        plan: CompactionPlan,
+        summary: str | None = None,
+        *,
+        replacement: Sequence[Item] = (),
+        response: ModelResponse | None = None,
+        read_files: Sequence[str] = (),
+        modified_files: Sequence[str] = (),
+    ) -> CompactionEntry:
+        """Put a summary, or other items, in the place of what the plan cuts off. The log keeps all.
+
+        Args:
+            plan: Where; what was added since then stays.
+            summary: The summary; by default what ``response`` says.
+            replacement: Items in place of what goes, as a provider's own checkpoint; private ones
+                are the plan's target's.
+            response: The answer of the summary call, for its usage and model.
+            read_files: Paths read in what goes.
+            modified_files: Paths modified there.
+
+        Raises:
+            EntryError: The summary is blank, and there is no replacement.
+            ConflictError: There was another compaction since the plan.
+        """
+        text = response.text if summary is None and response is not None else summary
+        text = text or ""
+        if not text.strip() and not replacement:
+            raise EntryError(
+                "$.compaction.summary", "the summary is blank, and nothing else replaces what goes"
+            )
+        usage = None if response is None or response.usage is None else response.usage.recorded()
+        stands = [*replacement] or [user_item(text)]
+        draft = Compaction(
+            summary=text,
+            first_kept_entry_id=plan.first_kept,
+            tokens_before=plan.tokens_before,
+            tokens_after=plan.tokens_kept + sum(map(weigh, stands)),
+            read_files=tuple(read_files),
+            modified_files=tuple(modified_files),
+            provider=None if response is None else response.provider,
+            model=None if response is None else plan.target.model,
+            response_model=None if response is None else response.model,
+            response_id=None if response is None else response.id,
+            usage=usage or RecordedUsage(),
+            response_timestamp=None if response is None else self._clock(),
+            replacement=tuple(replacement),
+            family=plan.target.family if replacement else None,
+        )
+        return self._compact(plan, draft)
+
+    def _compact(self, plan: CompactionPlan, draft: Compaction) -> CompactionEntry:
+        with self._log.lock:
+            for attempt in range(_ATTEMPTS):
+                self._log.refresh()
+                newest = newest_compaction_id(self._log.entries)
+                if newest != plan.compaction:
+                    raise ConflictError(self._log.path, plan.compaction or "", newest or "")
+                kept = plan.first_kept or self._first_since(plan.head)
+                entry = new_compaction(
+                    replace(draft, first_kept_entry_id=kept), clock=self._clock, id_source=self._new_id
+                )
+                try:
+                    self._write([entry], after=self._log.head)
+                except ConflictError:
+                    # Somebody else's batch came in between: is it another compaction?
+                    if self._log.mode == "exclusive" or attempt == _ATTEMPTS - 1:
+                        raise
+                else:
+                    return entry
+        raise AssertionError("unreachable")
+
+    def _first_since(self, head: str) -> str | None:
+        """The first message after an entry: of what came since a plan that keeps nothing."""
+        found: str | None = None
+        for entry in reversed(self._log.entries):
+            if entry.id == head:
+                break
+            if isinstance(entry, MessageEntry):
+                found = entry.id
+        return found
+
+    # --------------------------------------------------------------------------- forking
+
+    def fork(self, path: str | os.PathLike[str], *, at: str | None = None) -> Self:
+        """A session in a new log that begins with this one's entries, up to and with ``at``.
+
+        Entries keep their ids. It is open for this process alone; this session stays open too.
+
+        Raises:
+            EntryNotFoundError: There is no entry ``at``.
+            StorageError: There is a log already at ``path``.
+        """
+        with self._log.lock:
+            self._log.refresh()
+            entries = list(self._log.entries)
+            payloads = dict(self._log.details)
+        if at is not None:
+            end = next((n for n, entry in enumerate(entries, 1) if entry.id == at), None)
+            if end is None:
+                raise EntryNotFoundError(at, self._log.path)
+            entries = entries[:end]
+        mine = self._log.store.header()
+        origin = None
+        if mine is not None and mine.id is not None and entries:
+            origin = ForkOrigin(session=mine.id, entry=entries[-1].id)
+        header = new_header(
+            cwd=None if mine is None else mine.cwd,
+            forked_from=origin,
+            clock=self._clock,
+            id_source=self._new_id,
+        )
+        session = self._made(JsonlStore(path, header=header), self._new_id, self._clock)
+        try:
+            ids = {entry.id for entry in entries}
+            details = [
+                Detail(id=name, payload=payload, entry=entry)
+                for (name, entry), payload in payloads.items()
+                if entry is None or entry in ids
+            ]
+            session._log.write(entries, details)
+        except BaseException:
+            session.close()
+            raise
+        return session
+
+    # ---------------------------------------------------------------------------- inside
+
+    def _message(self, item: Item, **more: Any) -> MessageEntry:
+        return new_message(item, clock=self._clock, id_source=self._new_id, **more)
+
+    def _as_known(self, entry: MessageEntry) -> MessageEntry:
+        """The entry as it is in the log, if it is: a second try has another time."""
+        known = self._log.entry(entry.id)
+        if isinstance(known, MessageEntry) and replace(entry, timestamp=known.timestamp) == known:
+            return known
+        return entry
+
+    def _family_of(self, entry_id: str) -> str | None:
+        entry = self._log.entry(entry_id)
+        return entry.family if isinstance(entry, MessageEntry) else None
+
+    def _place(self, call: ToolCall) -> Place:
+        with contextlib.suppress(EntryError):
+            return find_call(call.id, self._log.entries)
+        self._log.refresh()
+        return find_call(call.id, self._log.entries)
+
+    def _answer(
+        self, place: Place, content: Any, *, is_error: bool, outcome: ToolOutcome | None
+    ) -> MessageEntry:
+        name, holder = place.part.id or "", place.entry.id
+        item = answer(place, content, is_error=is_error, outcome=outcome)
+        if outcome is None and (is_error or has_started(name, holder, self._log.details)):
+            outcome = ToolOutcome(status="failed" if is_error else "success")
+        entry = self._message(item, family=place.entry.family)
+        told = [] if outcome is None else [Detail(id=name, payload=outcome_payload(outcome), entry=holder)]
+        self._write([entry], told)
+        return entry
+
+    def _end(self, recorder: RunRecorder, error: BaseException | None) -> None:
+        run = recorder.ended(self._clock(), error)
+        self._write([new_run(run, clock=self._clock, id_source=self._new_id)])
+
+    def _write(
+        self, entries: Sequence[Entry], details: Sequence[Detail] = (), after: str | None = None
+    ) -> None:
+        self._log.write(entries, details, after)
+        if entries:
+            for run in self._runs:
+                run.first_entry_id = run.first_entry_id or entries[0].id
+
+
+def _told(error: BaseException) -> str:
+    """What a model is told of a tool that raised."""
+    said = str(error).strip()
+    name = type(error).__name__
+    if isinstance(error, Exception):
+        return f"The tool failed: {name}: {said}" if said else f"The tool failed: {name}"
+    return f"[This tool call was cancelled ({name}) before it ended. Check what it did before repeating it.]"

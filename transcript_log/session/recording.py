@@ -1,0 +1,132 @@
+"""A model's response as it goes into the log."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+from .. import items
+from ..codec import encode_detail
+from ..context import Context
+from ..entries import Detail, Entry, Item, Json, MessageEntry, ResponseRecord
+from ..response import (
+    ChatResponse,
+    FinishReason,
+    ModelResponse,
+    ReplayBlocks,
+    ToolCall,
+    Usage,
+    parse_response,
+)
+
+__all__ = ["Recorded", "items_of", "record_of", "request_detail", "response_of", "unpublished"]
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A response that is in the log.
+
+    Attributes:
+        entries: Its items; empty if the provider answered with none.
+        response: What was read of it.
+        stand_ins: The outputs that were made up for its context, and are on record since.
+    """
+
+    entries: tuple[MessageEntry, ...]
+    response: ModelResponse
+    stand_ins: tuple[MessageEntry, ...] = field(default=())
+
+    __hash__ = None  # type: ignore[assignment]  # items are dicts
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The calls to run, in their order."""
+        return tuple(self.response.tool_calls)
+
+    @property
+    def text(self) -> str | None:
+        """What the model said."""
+        return self.response.text
+
+    @property
+    def usage(self) -> Usage | None:
+        """Its tokens; None where nobody told."""
+        return self.response.usage
+
+    @property
+    def finish_reason(self) -> FinishReason | None:
+        """Why it stopped; None where nobody told."""
+        return self.response.finish_reason
+
+
+def response_of(raw: Any) -> ModelResponse:
+    """The response that was given: one already, an answer as it came, or an SDK's object for it."""
+    if isinstance(raw, ChatResponse) or (not hasattr(raw, "model_dump") and isinstance(raw, ModelResponse)):
+        return raw
+    return parse_response(raw)
+
+
+def items_of(response: ModelResponse) -> tuple[Item, ...]:
+    """The items of a response, as the provider made them."""
+    blocks = getattr(response, "replay_blocks", None)
+    if not isinstance(blocks, ReplayBlocks):
+        blocks = None if response.raw is None else parse_response(response.raw).replay_blocks
+    return () if blocks is None else tuple(blocks.data)
+
+
+def record_of(response: ModelResponse, request: str | None) -> ResponseRecord:
+    """What the log keeps of a response beside its items."""
+    finish = response.finish_reason
+    word = None if finish is None else finish.value
+    return ResponseRecord(
+        id=response.id,
+        provider=response.provider,
+        model=response.model,
+        finish_reason=response.raw_finish_reason if finish is FinishReason.UNKNOWN else word,
+        usage=None if response.usage is None else response.usage.recorded(),
+        request=request,
+    )
+
+
+def request_detail(request: Json) -> Detail:
+    """The sidecar record of what was sent beside the items, under the digest of its JSON.
+
+    Raises:
+        EntryError: It holds what JSON would not give back.
+    """
+    encode_detail(Detail(id="request", payload=request))
+    text = json.dumps(request, sort_keys=True, separators=(",", ":"))
+    return Detail(
+        id=f"request:{sha256(text.encode()).hexdigest()}", payload={"kind": "request", "data": request}
+    )
+
+
+def unpublished(context: Context, entries: Sequence[Entry]) -> list[tuple[Item, str]]:
+    """The stand-ins of a context that the log does not have, each with the entry of its call.
+
+    What is added now is taken for an output of the newest call with its id, so a stand-in for
+    an older one stays unsaid.
+    """
+    wanted = {part.id for row in context.stand_ins for part in items.tool_outputs(row.item)}
+    holders: dict[str | None, str] = {}
+    there: set[str | None] = set()
+    for entry in reversed(entries):
+        if not wanted - holders.keys():
+            break
+        if not isinstance(entry, MessageEntry):
+            continue
+        calls, outputs = items.calls_and_outputs(entry.message)
+        if entry.stand_in:
+            there.update(part.id for part in outputs if part.id not in holders)
+        for call in calls:
+            if call.id in wanted:
+                holders.setdefault(call.id, entry.id)
+    return [
+        (row.item, row.entry)
+        for row in context.stand_ins
+        for part in items.tool_outputs(row.item)
+        if row.entry is not None and part.id not in there and holders.get(part.id) == row.entry
+    ]
