@@ -1133,3 +1133,17 @@ def test_of_two_searches_of_one_id_the_own_one_keeps_its_output() -> None:
     context = build_context(entries, RESPONSES)
     assert sources(context) == ["b", "b", "u1"]
     assert why(context) == ["kept", "stand-in", "kept"]
+
+
+def test_it_is_told_who_alone_can_read_what_goes() -> None:
+    entries = [_owned(user("u1"), RESPONSES), reasoning("r1", family="x/y"), reasoning("r2"), user("u2")]
+    said = [change.message for change in build_context(entries, RESPONSES).changes]
+    assert said == [
+        "what is private goes: x/y alone can read it",
+        "what is private goes: nobody said who can read it",
+    ]
+
+
+def test_it_is_told_where_outputs_are_put_into_a_message_of_the_user() -> None:
+    context = claude(answer("a1", [use()]), user("s", "stop"))
+    assert told(context) == [("added", "unanswered-call", "a1"), ("merged", "outputs-lead", "s")]
