@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import cProfile
-import gc
 import os
 import pstats
 import statistics
@@ -13,7 +12,7 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 import logs
-from timing import Case, Goal, Report, Setting, Table, ratio, rounds
+from timing import Case, Goal, Report, Setting, Table, ratio, rounds, without_collector
 
 from transcript_log import Entry, Item, JsonlStore, MessageEntry
 from transcript_log.context import Context, build_context
@@ -71,13 +70,13 @@ def _measure(
     assert len(lacking) == count - 1
 
     cases = {
-        _LOAD: Case(_without_collector(store.load), lambda loaded: len(loaded) == count),
+        _LOAD: Case(without_collector(store.load), lambda loaded: len(loaded) == count),
         _CLEAN: _clean(entries, target),
         f"{_CLEAN}, collector on": Case(
             lambda: build_context(entries, target), lambda context: not context.changes
         ),
         "one call unanswered": Case(
-            _without_collector(lambda: build_context(lacking, target)),
+            without_collector(lambda: build_context(lacking, target)),
             lambda context: context.changes[0].rule == "unanswered-call",
         ),
         "no target": _clean(entries, None),
@@ -118,7 +117,7 @@ def _clean(entries: Sequence[Entry], target: Target | None) -> Case:
     def is_right(context: Context) -> bool:
         return not context.changes and _are_same(context.items, entries)
 
-    return Case(_without_collector(lambda: build_context(entries, target)), is_right)
+    return Case(without_collector(lambda: build_context(entries, target)), is_right)
 
 
 def _are_same(items: Sequence[Item], entries: Sequence[Entry]) -> bool:
@@ -136,7 +135,7 @@ def _rendered(entries: Sequence[Entry], target: Target, calls: int) -> Case:
             and all(change.rule == "private" for change in context.changes)
         )
 
-    return Case(_without_collector(lambda: build_context(entries, target)), is_right)
+    return Case(without_collector(lambda: build_context(entries, target)), is_right)
 
 
 def _count_calls(entries: Sequence[Entry]) -> tuple[int, str]:
@@ -148,19 +147,6 @@ def _count_calls(entries: Sequence[Entry]) -> tuple[int, str]:
             if tool_outputs(entry.message):
                 last = entry.id
     return calls, last
-
-
-def _without_collector(run: Callable[[], T]) -> Callable[[], T]:
-    """The same with the collector off, as a load has it: its pass then falls into no case."""
-
-    def paused() -> T:
-        gc.disable()
-        try:
-            return run()
-        finally:
-            gc.enable()
-
-    return paused
 
 
 # ------------------------------------------------------------------------------- growth
@@ -176,7 +162,7 @@ def _measure_growth(report: Report, setting: Setting, counts: Sequence[int]) -> 
     for target in _TARGETS:
         cases = {
             str(count): Case(
-                _without_collector(lambda entries=entries: build_context(entries, target)),  # noqa: B023
+                without_collector(lambda entries=entries: build_context(entries, target)),  # noqa: B023
                 lambda context: bool(context.items),
             )
             for count, entries in held.items()

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import statistics
 import time
-from collections.abc import Callable
 from typing import Any, TypeVar
 from zlib import crc32
 
 import logs
 import orjson
-from timing import Case, Goal, Report, Setting, Table, ratio, rounds
+from timing import Case, Goal, Report, Setting, Table, ratio, rounds, without_collector
 
 from transcript_log import JsonlStore
 
@@ -62,9 +60,9 @@ def _measure(report: Report, path: str, count: int, sealed: bool, times: int, wh
     assert [entry.message for entry in store.load()] == [value["message"] for value in limit()]
     seconds = rounds(
         {
-            "limit": Case(_without_collector(limit), lambda values: len(values) == count),
+            "limit": Case(without_collector(limit), lambda values: len(values) == count),
             "`load()`": Case(
-                _without_collector(store.load),
+                without_collector(store.load),
                 lambda entries: len(entries) == count and entries[-1].id == last,
             ),
             "`load()`, and the collector's pass after it": Case(
@@ -99,16 +97,3 @@ def _measure(report: Report, path: str, count: int, sealed: bool, times: int, wh
         report.goals.append(
             Goal(f"load of {count:,} entries, {seal}", 1.25, ratio(seconds, "`load()`", "limit"))
         )
-
-
-def _without_collector(run: Callable[[], T]) -> Callable[[], T]:
-    """The same with the collector off, and on again in the end: its pass then falls into no case."""
-
-    def paused() -> T:
-        gc.disable()
-        try:
-            return run()
-        finally:
-            gc.enable()
-
-    return paused

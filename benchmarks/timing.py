@@ -12,11 +12,23 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
-__all__ = ["Case", "Goal", "Report", "Setting", "Table", "child", "peak_rss", "ratio", "rounds"]
+__all__ = [
+    "Case",
+    "Goal",
+    "Report",
+    "Setting",
+    "Table",
+    "child",
+    "peak_rss",
+    "ratio",
+    "rounds",
+    "without_collector",
+]
 
 Clock = Callable[[], float]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,3 +183,16 @@ def peak_rss() -> float:
     # Not ru_maxrss: a process begins with that of the one which started it.
     with open("/proc/self/status") as file:
         return next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) * 1024 / 1e6
+
+
+def without_collector(run: Callable[[], T]) -> Callable[[], T]:
+    """The same with the collector off, and on again in the end: its pass then falls into no case."""
+
+    def paused() -> T:
+        gc.disable()
+        try:
+            return run()
+        finally:
+            gc.enable()
+
+    return paused

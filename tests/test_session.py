@@ -595,7 +595,7 @@ import sys, time
 from transcript_log import Session
 with Session.open(sys.argv[1]):
     print("ready", flush=True)
-    time.sleep(60)
+    time.sleep(60)  # far longer than the test: it is killed, or stopped, while it holds the log
 """
 
 

@@ -6,10 +6,10 @@ what they say. Nothing is read or changed here.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from ._json import is_json
 from .entries import CompactionEntry, Entry, Json, MessageEntry, RunEntry
 from .findings import Finding, Severity
 from .history import Called, History, OutputWithoutCall, RepeatedOutput, Said, build_history
@@ -168,9 +168,7 @@ def _call_findings(history: History) -> Iterator[Finding]:
 
 
 def _argument_findings(event: Called, arguments: str) -> Iterator[Finding]:
-    try:
-        json.loads(arguments or "{}")
-    except (ValueError, RecursionError):
+    if not is_json(arguments or "{}"):
         yield _found(
             "cut-arguments",
             "warning",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final, Protocol
@@ -24,6 +24,7 @@ __all__ = [
     "clean_text",
     "fresh_ids",
     "has_surrogate",
+    "rule_of",
     "safe_name",
     "with_clean_text",
     "word",
@@ -59,6 +60,17 @@ class Rule:
             call=call,
             item=place,
         )
+
+
+def rule_of(page: str) -> Callable[..., tuple[str, Rule]]:
+    """Makes the rows of a table of rules; ``page`` is the source of those that name none."""
+
+    def row(
+        id: str, demand: str, source: str = page, date: str = "2026-12-01", *, warning: bool = False
+    ) -> tuple[str, Rule]:
+        return id, Rule(id, demand, "warning" if warning else "error", source, date)
+
+    return row
 
 
 class Notes:

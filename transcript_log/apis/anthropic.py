@@ -16,7 +16,7 @@ from .._pieces import Joint, Piece
 from ..entries import Item
 from ..findings import Finding
 from ..items.shapes import blocks_of, holds_outputs_alone, shape_of
-from ._base import IdRule, Notes, Rule, fresh_ids, has_surrogate, safe_name, word
+from ._base import IdRule, Notes, Rule, fresh_ids, has_surrogate, rule_of, safe_name, word
 from ._neutral import Block, Call, File, Image, Output, Text, Thought, arguments_object, read
 from ._telling import in_own_shape, named, tell_arguments, tell_nothing_left, tell_unsaid
 from .chat import NO_OUTPUT
@@ -30,10 +30,7 @@ _API: Final = "https://github.com/anthropics/anthropic-sdk-python/tree/main/src/
 _ERRORS: Final = "https://platform.claude.com/docs/en/api/errors"
 
 
-def _rule(
-    id: str, demand: str, source: str = _API, date: str = "2026-12-01", *, warning: bool = False
-) -> tuple[str, Rule]:
-    return id, Rule(id, demand, "warning" if warning else "error", source, date)
+_rule: Final = rule_of(_API)
 
 
 _RULES: Final[Mapping[str, Rule]] = dict(

@@ -16,7 +16,7 @@ from .._pieces import Joint, Piece
 from ..entries import Item
 from ..findings import Finding
 from ..items.shapes import shape_of
-from ._base import IdRule, Notes, Rule, fresh_ids, has_surrogate, safe_name, word
+from ._base import IdRule, Notes, Rule, fresh_ids, has_surrogate, rule_of, safe_name, word
 from ._neutral import Block, Call, File, Image, Output, Text, arguments_text, read
 from ._telling import in_own_shape, named, tell_arguments, tell_error_flag, tell_nothing_left, tell_unsaid
 
@@ -31,10 +31,7 @@ SEE_BELOW: Final = "(what it gave back follows below)"
 _API: Final = "https://github.com/openai/openai-python/tree/main/src/openai/types/chat"
 
 
-def _rule(
-    id: str, demand: str, source: str = _API, date: str = "2026-12-01", *, warning: bool = False
-) -> tuple[str, Rule]:
-    return id, Rule(id, demand, "warning" if warning else "error", source, date)
+_rule: Final = rule_of(_API)
 
 
 _RULES: Final[Mapping[str, Rule]] = dict(

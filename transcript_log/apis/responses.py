@@ -23,6 +23,7 @@ from ._base import (
     Rule,
     fresh_ids,
     has_surrogate,
+    rule_of,
     safe_name,
     word,
 )
@@ -34,10 +35,7 @@ __all__ = ["OPENAI_RESPONSES", "OpenAIResponses"]
 _API: Final = "https://platform.openai.com/docs/api-reference/responses/create"
 
 
-def _rule(
-    id: str, demand: str, source: str = _API, date: str = "2026-12-01", *, warning: bool = False
-) -> tuple[str, Rule]:
-    return id, Rule(id, demand, "warning" if warning else "error", source, date)
+_rule: Final = rule_of(_API)
 
 
 _RULES: Final[Mapping[str, Rule]] = dict(
