@@ -9,7 +9,7 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any
 
 import logs
 from timing import Case, Goal, Report, Setting, Table, ratio, rounds, without_collector
@@ -21,7 +21,6 @@ from transcript_log.items import tool_calls, tool_outputs
 
 __all__ = ["measure"]
 
-T = TypeVar("T")
 
 RESPONSES = Target(api="openai-responses", model="gpt-5")
 CHAT = Target(api="openai-chat", model="gpt-4.1")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import statistics
 import time
-from typing import Any, TypeVar
+from typing import Any
 from zlib import crc32
 
 import logs
@@ -15,8 +15,6 @@ from timing import Case, Goal, Report, Setting, Table, ratio, rounds, without_co
 from transcript_log import JsonlStore
 
 __all__ = ["measure"]
-
-T = TypeVar("T")
 
 
 def measure(setting: Setting) -> Report:
