@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import click
 
@@ -128,8 +128,9 @@ def open_session(path: str) -> Session:
         if not size:
             raise _refused(path, "the file is empty: there is no session in it")
         form = sniff(head)
-        if form == "codex":
-            return _imported(path, size, _import_codex(path, fd))
+        importer = None if form is None else _IMPORTERS.get(form)
+        if form is not None and importer is not None:
+            return _imported(path, form, size, _import(importer, path, fd))
     if form in ("pi", "claude-code"):
         raise _refused(path, f"this is {FORMAT_NAMES[form]}, which this version cannot read", _READS)
     try:
@@ -205,21 +206,32 @@ def _named(findings: Iterable[Finding], path: str) -> tuple[Finding, ...]:
     )
 
 
-def _import_codex(path: str, fd: int) -> Imported:
+class _Importer(Protocol):
+    """What reads the lines of another agent's session."""
+
+    def __call__(self, lines: Iterable[bytes], *, path: str | None = None) -> Imported: ...
+
+
+_IMPORTERS: Final[Mapping[SourceFormat, _Importer]] = {
+    "codex": import_codex,
+}
+
+
+def _import(importer: _Importer, path: str, fd: int) -> Imported:
     try:
-        return import_codex(raw_lines(fd, 0), path=path)
+        return importer(raw_lines(fd, 0), path=path)
     except TooLongError:
         raise CorruptLogError(
             path, 1, 0, "a line is too long to be read", "split it, or leave it out"
         ) from None
 
 
-def _imported(path: str, size: int, imported: Imported) -> Session:
+def _imported(path: str, form: SourceFormat, size: int, imported: Imported) -> Session:
     details = imported.details_by_call
     said = check_entries(imported.entries, details, places=imported.places, path=path)
     return Session(
         path=path,
-        format="codex",
+        format=form,
         # The harness that it names would be that of a log made of it.
         header=replace(imported.header, harness=None),
         entries=imported.entries,
