@@ -40,6 +40,7 @@ FLOORS: Final = {
     "_pieces": 2,
     "_batch": 3,
     "_following": 3,
+    "_forking": 3,
     "_hosted": 3,
     "_pairing": 3,
     "_reading": 3,
@@ -91,6 +92,7 @@ OTHER_USES_OF_OS: Final = {
     "entries": {"urandom"},
     "errors": {"strerror"},
     "session.facade": {"PathLike"},
+    "session.forking": {"PathLike"},
 }
 """Who needs something of ``os`` that is neither a file nor a process."""
 

@@ -17,7 +17,7 @@ from . import _json
 from ._logfile.files import sync_folder, telling
 from ._logfile.reader import BatchReader, Fault, TooLongError, raw_lines
 from ._logfile.seal import SPACE, is_intact, is_sealed, line_of, resealed, unsealed
-from ._reading import BOM, opened, read_head
+from ._reading import BOM, Head, opened, read_head
 from ._times import format_time
 from .codec import (
     decode_detail,
@@ -26,11 +26,19 @@ from .codec import (
     encode_entry,
     entry_from_value,
 )
-from .entries import Detail, Entry, Header, IdSource
-from .errors import CorruptLogError, EntryError
+from .entries import Detail, Entry, IdSource
+from .errors import CorruptLogError, EntryError, EntryNotFoundError
 from .findings import Finding
 
-__all__ = ["SalvagePlan", "plan_reseal", "plan_salvage", "write_plan"]
+__all__ = [
+    "Plan",
+    "SalvagePlan",
+    "detail_lines",
+    "entry_lines",
+    "plan_reseal",
+    "plan_salvage",
+    "write_plan",
+]
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -63,11 +71,16 @@ class SalvagePlan:
         return any(finding.severity != "note" for finding in self.findings)
 
 
-class _Plan:
-    """Counts lines on their way into the new file, and writes down what happens to others."""
+class Plan:
+    """Counts lines on their way into the new file, and writes down what happens to others.
+
+    Attributes:
+        ids: The entries whose lines went into it, by their ids.
+    """
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self.ids: dict[str, Entry] = {}
         self.kept = 0
         self.rewritten = 0
         self.findings: list[Finding] = []
@@ -118,16 +131,16 @@ def plan_salvage(
         HeaderError: The log's header cannot be read.
         StorageError: The file cannot be read.
     """
-    plan = _Plan(path)
+    plan = Plan(path)
     with opened(path) as fd:
         if fd is not None:
-            lines = _log_lines(path, fd, plan, id_source) if is_log else _detail_lines(path, fd, plan)
+            lines = _log_lines(path, fd, plan, id_source) if is_log else detail_lines(path, fd, plan)
             for line in lines:
                 out(line)
     return plan.result()
 
 
-def _log_lines(path: str, fd: int, plan: _Plan, id_source: IdSource) -> Lines:
+def _log_lines(path: str, fd: int, plan: Plan, id_source: IdSource) -> Lines:
     head = read_head(path, fd)
     if head.header is None:
         return
@@ -136,6 +149,25 @@ def _log_lines(path: str, fd: int, plan: _Plan, id_source: IdSource) -> Lines:
         yield plan.rewrite(unsealed(head.text))
     else:
         yield plan.keep(head.text)
+    yield from entry_lines(path, fd, head, plan, id_source)
+
+
+def entry_lines(
+    path: str, fd: int, head: Head, plan: Plan, id_source: IdSource, until: str | None = None
+) -> Lines:
+    """The lines of a log's entries: as they stand where that can be.
+
+    Args:
+        path: The log, for the findings.
+        fd: Its descriptor.
+        head: How it begins.
+        plan: Learns what happens to each line.
+        id_source: Gives the second of two entries of one id its new one.
+        until: The id of the entry to end with; by default the last.
+
+    Raises:
+        EntryNotFoundError: There is no entry ``until``.
+    """
 
     def decode(raw: bytes, sealed: bool) -> _Line:
         try:
@@ -169,8 +201,8 @@ def _log_lines(path: str, fd: int, plan: _Plan, id_source: IdSource) -> Lines:
         return saved
 
     reader: BatchReader[_Line] = BatchReader(path, fd, decode, save, offset=head.offset, line=head.line)
-    ids: dict[str, Entry] = {}
-    moment = _time_of(head.header)
+    ids = plan.ids
+    moment = _EPOCH if head.header is None else head.header.timestamp or _EPOCH
     batch: list[tuple[bytes, bool, bool]] = []
     for item in reader:
         entry, stays = item.entry, item.stays
@@ -206,9 +238,14 @@ def _log_lines(path: str, fd: int, plan: _Plan, id_source: IdSource) -> Lines:
             ids[entry.id] = entry
             raw = item.raw if stays else _encoded(item.raw, entry)
             batch.append((raw, stays, item.sealable))
+        if entry.id == until:
+            yield from _batch_lines(plan, batch, is_cut=reader.more)
+            return
         if not reader.more:
             yield from _batch_lines(plan, batch)
             batch = []
+    if until is not None:
+        raise EntryNotFoundError(until, path)
     yield from _batch_lines(plan, batch)
     _tell_torn(plan, reader)
 
@@ -238,11 +275,20 @@ def _encoded(raw: bytes, entry: Entry) -> bytes:
         return unsealed(raw)[:-1] + b"," + changed[1:]
 
 
-def _batch_lines(plan: _Plan, batch: list[tuple[bytes, bool, bool]]) -> Lines:
-    """The lines of a batch: as they stand if it is whole, else each on its own."""
+def _batch_lines(plan: Plan, batch: list[tuple[bytes, bool, bool]], *, is_cut: bool = False) -> Lines:
+    """The lines of a batch: as they stand if it is whole, else each on its own.
+
+    Of one that is cut on purpose the last line is written anew, as a last line is.
+    """
     if not batch:
         return
-    whole = all(stays for _, stays, _ in batch) and not _stands_open(batch[-1][0])
+    whole = all(stays for _, stays, _ in batch)
+    if whole and is_cut:
+        for raw, _, _ in batch[:-1]:
+            yield plan.keep(raw)
+        yield plan.rewrite(unsealed(batch[-1][0]))
+        return
+    whole = whole and not _stands_open(batch[-1][0])
     for raw, stays, sealable in batch:
         if whole:
             yield plan.keep(raw)
@@ -256,7 +302,9 @@ def _stands_open(raw: bytes) -> bool:
     return raw[:1] == b"\t" and (raw[-1:] != b"\n" or (is_sealed(text) and is_intact(text)))
 
 
-def _detail_lines(path: str, fd: int, plan: _Plan) -> Lines:
+def detail_lines(path: str, fd: int, plan: Plan, wanted: Callable[[Detail], bool] = lambda _: True) -> Lines:
+    """The lines of a sidecar, or of its records that are wanted: as they stand where that can be."""
+
     def decode(raw: bytes, sealed: bool) -> tuple[bytes, Detail | None]:
         return raw, decode_detail(raw, sealed)
 
@@ -273,22 +321,21 @@ def _detail_lines(path: str, fd: int, plan: _Plan) -> Lines:
 
     reader = BatchReader(path, fd, decode, save)
     batch: list[tuple[bytes, bool, bool]] = []
-    for raw, _ in reader:
-        batch.append((raw, True, True))
+    is_cut = False
+    for raw, detail in reader:
+        if detail is None or wanted(detail):
+            batch.append((raw, True, True))
+            is_cut = reader.more
         if not reader.more:
-            yield from _batch_lines(plan, batch)
+            yield from _batch_lines(plan, batch, is_cut=is_cut)
             batch = []
     _tell_torn(plan, reader)
 
 
-def _tell_torn(plan: _Plan, reader: BatchReader[_Line] | BatchReader[tuple[bytes, Detail | None]]) -> None:
+def _tell_torn(plan: Plan, reader: BatchReader[_Line] | BatchReader[tuple[bytes, Detail | None]]) -> None:
     if reader.torn is not None:
         torn = reader.torn
         plan.find("torn-tail", f"{torn.reason}, {torn.size} bytes; it is left out", torn.line, torn.offset)
-
-
-def _time_of(header: Header) -> datetime:
-    return header.timestamp or _EPOCH
 
 
 def plan_reseal(path: str, out: Callable[[bytes], None]) -> SalvagePlan:
@@ -300,7 +347,7 @@ def plan_reseal(path: str, out: Callable[[bytes], None]) -> SalvagePlan:
         CorruptLogError: A line is over the limit.
         StorageError: The file cannot be read.
     """
-    plan = _Plan(path)
+    plan = Plan(path)
     with opened(path) as fd:
         if fd is None:
             return plan.result()

@@ -7,23 +7,25 @@ specification of the file, ``docs/reliability.md`` of the promises.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from itertools import chain
 from typing import Any, Final, Literal, Self
 
-from . import _reading, _salvaging
+from . import _forking, _reading, _salvaging
 from ._batch import encode_batch, joined, left_to_write
 from ._following import follow_log
-from ._logfile.files import telling
+from ._logfile.files import closing, make_folder, make_to_append, telling
 from ._logfile.lock import WriterLock
-from ._logfile.reader import Fault
+from ._logfile.reader import CutError, Fault
 from ._logfile.seal import line_of
 from ._logfile.writer import AppendFile, Beginning
 from ._scanning import scan_log
 from .codec import decode_detail, decode_entry, encode_header
-from .entries import Detail, Entry, Header, IdSource, Json, new_header, new_id
+from .entries import Detail, Entry, ForkOrigin, Header, IdSource, Json, new_header, new_id
 from .errors import ConflictError, CorruptLogError, SessionIdError, StorageError
 from .store import DetailKey, Scan
 
@@ -226,7 +228,7 @@ class JsonlStore:
             if not self._log.is_made:
                 self._log.add(b"", None)
             elif not exist_ok:
-                raise StorageError(self.path, "make the log", "there is one already", None, "open it instead")
+                raise StorageError(self.path, "make the log", _THERE, errno.EEXIST, "open it instead")
 
     def append(self, *entries: Entry, after: str | None = None, details: Sequence[Detail] = ()) -> str:
         """Add a batch, all of it or nothing; acknowledged on return. See :meth:`Store.append`.
@@ -333,6 +335,59 @@ class JsonlStore:
         _reading.refuse_pi(self.path, fd, head)
         return Beginning(head.offset, end_first)
 
+    # ------------------------------------------------------------------------- forking
+
+    def fork(self, path: str | os.PathLike[str], at: str, *, header: Header | None = None) -> JsonlStore:
+        """A new log at ``path`` with a copy of this one's lines up to and with the entry ``at``.
+
+        It is there wholly or not at all, with the records of those entries in its own sidecar. Of
+        a damaged line there goes along what can be read of it.
+
+        Args:
+            path: The new log.
+            at: The id of the last entry to copy.
+            header: The new log's header; by default a new one that says where it comes from.
+
+        Returns:
+            A store on the new log, as durable as this one.
+
+        Raises:
+            EntryNotFoundError: There is no entry ``at``.
+            HeaderError: This file is no log of ours.
+            StorageError: There is a file at ``path``; or the system refused.
+        """
+        if header is None:
+            mine = self.header()
+            origin = None if mine is None or mine.id is None else ForkOrigin(session=mine.id, entry=at)
+            header = new_header(cwd=None if mine is None else mine.cwd, forked_from=origin)
+        made = JsonlStore(
+            path, durability=self.durability, checksum=self.checksum, wait=self._wait, header=header
+        )
+        made._take_copy(self, at)
+        return made
+
+    def _take_copy(self, source: JsonlStore, at: str) -> None:
+        self._check_fit()
+        while True:
+            try:
+                return self._copy_from(source, at)
+            except CutError:  # a batch that was read was taken back
+                continue
+
+    def _copy_from(self, source: JsonlStore, at: str) -> None:
+        ids = _forking.forked_ids(source.path, at, _ID_SOURCE)
+        with self._lock.batch():
+            self._log.settle()
+            if self._log.is_made:
+                raise StorageError(self.path, "make the log", _THERE, errno.EEXIST, "name a file that is not")
+            make_folder(self.path)
+            self._sidecar.settle()
+            records = b"".join(_forking.forked_details(source.details_path, ids))
+            if records:
+                self._sidecar.add(records, None)
+            lines = _forking.forked_entries(source.path, at, _ID_SOURCE)
+            closing(make_to_append(self.path, chain([self._header_line()], lines)))
+
     # ------------------------------------------------------------------------- mending
 
     def salvage(self, apply: bool = False) -> tuple[SalvagePlan, SalvagePlan]:
@@ -387,6 +442,8 @@ class JsonlStore:
                     raise StorageError(error.path, error.doing, error.reason, error.errno, done) from error
             return plans[0], plans[1]
 
+
+_THERE: Final = "there is one already"
 
 _Planner = Callable[[Callable[[bytes], None]], SalvagePlan]
 

@@ -6,12 +6,13 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..errors import StorageError
 
 __all__ = [
     "closing",
+    "copy_bytes",
     "make_folder",
     "make_to_append",
     "open_to_append",
@@ -85,11 +86,11 @@ def open_to_append(path: str, *, create: bool = True) -> tuple[int, bool]:
     return fd, new
 
 
-def make_to_append(path: str, beginning: bytes) -> int:
+def make_to_append(path: str, beginning: Iterable[bytes]) -> int:
     """A descriptor of a new file that appends; the file has its beginning, on disk, from the first.
 
     It is written under another name and then given its own, so that no crash leaves a file
-    of this name that begins otherwise.
+    of this name that begins otherwise. The beginning comes in pieces, and is asked for once.
 
     Raises:
         StorageError: The system refused; there is no new file.
@@ -102,7 +103,8 @@ def make_to_append(path: str, beginning: bytes) -> int:
         fd = os.open(draft, flags, 0o600)
         try:
             tighten(fd)
-            write_all(fd, beginning)
+            for piece in beginning:
+                write_all(fd, piece)
             os.fdatasync(fd)
             try:
                 os.link(draft, path, follow_symlinks=False)  # unlike a rename, this never replaces a file
@@ -110,9 +112,12 @@ def make_to_append(path: str, beginning: bytes) -> int:
                 if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
                     raise
                 # No hard links here: made in place. Readers know what a crash leaves of that.
-                closing(fd)
-                fd, _ = open_to_append(path)
-                write_all(fd, beginning)
+                made, _ = open_to_append(path)
+                fd, written = made, fd
+                try:
+                    copy_bytes(written, 0, os.fstat(written).st_size, fd)
+                finally:
+                    closing(written)
                 os.fdatasync(fd)
         except BaseException:
             closing(fd)
@@ -139,6 +144,14 @@ def write_all(fd: int, data: bytes) -> None:
     while rest:
         done = os.write(fd, rest)
         rest = rest[done:]
+
+
+def copy_bytes(source: int, offset: int, size: int, fd: int) -> None:
+    """Write ``size`` bytes of a file, from ``offset`` on, to another."""
+    at = offset
+    while block := os.pread(source, min(1 << 20, offset + size - at), at):
+        write_all(fd, block)
+        at += len(block)
 
 
 def tighten(fd: int) -> None:

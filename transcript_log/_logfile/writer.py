@@ -17,6 +17,7 @@ from .._times import format_time
 from ..errors import StorageError
 from .files import (
     closing,
+    copy_bytes,
     make_folder,
     make_to_append,
     open_to_append,
@@ -152,7 +153,7 @@ class AppendFile(Generic[T]):
         make_folder(self.path)
         beginning = self._fresh() if self._create else b""
         if beginning:
-            self._fd, self._new = make_to_append(self.path, beginning), True
+            self._fd, self._new = make_to_append(self.path, [beginning]), True
             status = os.fstat(self._fd)
             self._key = (status.st_dev, status.st_ino)
         else:
@@ -192,10 +193,7 @@ class AppendFile(Generic[T]):
             fd, new = open_to_append(aside)
             try:
                 write_all(fd, note.encode("utf-8", "backslashreplace"))
-                at = offset
-                while block := os.pread(self._fd, min(1 << 20, offset + size - at), at):
-                    write_all(fd, block)
-                    at += len(block)
+                copy_bytes(self._fd, offset, size, fd)
                 write_all(fd, b"\n")
                 os.fdatasync(fd)
             finally:

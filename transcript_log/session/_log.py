@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import threading
 from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias, assert_never
@@ -15,13 +16,22 @@ from ..errors import (
     StorageError,
 )
 from ..findings import Finding
+from ..jsonl import JsonlStore
 from ..store import DetailKey, LeasableStore, ScannableStore, Store
 
-__all__ = ["Mode", "SessionLog"]
+__all__ = ["Mode", "SessionLog", "refuse_existing"]
 
 Mode: TypeAlias = Literal["exclusive", "shared", "read"]
 """Who else may write: nobody, as long as the session is open; others, between its batches; or
 others alone."""
+
+
+def refuse_existing(store: JsonlStore) -> None:
+    """Raise where a log is to be made and there is one; told at once, whoever has it."""
+    if store.header() is not None:
+        raise StorageError(
+            store.path, "make the log", "there is one already", errno.EEXIST, "open it instead"
+        )
 
 
 class SessionLog:

@@ -9,14 +9,24 @@ from typing import TypeAlias
 
 from .. import items
 from ..context import Context, ContextRow, build_context, live_rows, weigh
-from ..entries import CompactionEntry, Entry, Item, Json, MessageEntry
+from ..entries import (
+    Clock,
+    Compaction,
+    CompactionEntry,
+    Entry,
+    Item,
+    Json,
+    MessageEntry,
+    RecordedUsage,
+)
 from ..errors import EntryError, EntryNotFoundError
 from ..families import Target
-from ..items.shapes import is_from_model
+from ..items.shapes import is_from_model, user_item
+from ..response import ModelResponse
 from ..store import DetailKey
 from .calls import OpenCall
 
-__all__ = ["CompactionPlan", "Weigh", "make_plan", "newest_compaction_id"]
+__all__ = ["CompactionPlan", "Weigh", "draft_compaction", "make_plan", "newest_compaction_id"]
 
 Weigh: TypeAlias = Callable[[Item], int]
 """About how many tokens an item takes."""
@@ -162,3 +172,42 @@ def _no_such(entry_id: str, entries: Sequence[Entry]) -> Exception:
         return EntryNotFoundError(entry_id, "the session")
     what = "is compacted already" if isinstance(found, MessageEntry) else "is no message"
     return EntryError("$.first_kept", f"the entry {entry_id!r} {what}")
+
+
+def draft_compaction(
+    plan: CompactionPlan,
+    summary: str | None,
+    *,
+    replacement: Sequence[Item],
+    response: ModelResponse | None,
+    read_files: Sequence[str],
+    modified_files: Sequence[str],
+    now: Clock,
+) -> Compaction:
+    """The payload of a compaction that carries out a plan.
+
+    Raises:
+        EntryError: The summary is blank, and there is no replacement.
+    """
+    text = response.text if summary is None and response is not None else summary
+    text = text or ""
+    if not text.strip() and not replacement:
+        raise EntryError("$.compaction.summary", "the summary is blank, and nothing else replaces what goes")
+    usage = None if response is None or response.usage is None else response.usage.recorded()
+    stands = [*replacement] or [user_item(text)]
+    return Compaction(
+        summary=text,
+        first_kept_entry_id=plan.first_kept,
+        tokens_before=plan.tokens_before,
+        tokens_after=plan.tokens_kept + sum(map(weigh, stands)),
+        read_files=tuple(read_files),
+        modified_files=tuple(modified_files),
+        provider=None if response is None else response.provider,
+        model=None if response is None else plan.target.model,
+        response_model=None if response is None else response.model,
+        response_id=None if response is None else response.id,
+        usage=usage or RecordedUsage(),
+        response_timestamp=None if response is None else now(),
+        replacement=tuple(replacement),
+        family=plan.target.family if replacement else None,
+    )

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, Final, Self
 
 from ..codec import outcome_payload, started_payload
-from ..context import Context, build_context, context_at, weigh
+from ..context import Context, build_context, context_at
 from ..entries import (
     Clock,
     Compaction,
@@ -19,14 +19,12 @@ from ..entries import (
     ContextEntry,
     Detail,
     Entry,
-    ForkOrigin,
     IdSource,
     Invocation,
     Item,
     Json,
     MessageEntry,
     ParentCall,
-    RecordedUsage,
     ToolOutcome,
     ToolStarted,
     new_compaction,
@@ -40,7 +38,6 @@ from ..entries import (
 from ..errors import (
     ConflictError,
     EntryError,
-    EntryNotFoundError,
     FamilyRequiredError,
     StorageError,
 )
@@ -48,14 +45,14 @@ from ..families import Target
 from ..findings import Finding
 from ..history import History, build_history
 from ..items.portable import is_private
-from ..items.shapes import user_item
 from ..jsonl import Durability, JsonlStore
 from ..memory import MemoryStore
 from ..response import ModelResponse, ToolCall
 from ..store import FollowableStore, Store
-from ._log import Mode, SessionLog
+from ._log import Mode, SessionLog, refuse_existing
 from .calls import CallRecorder, OpenCall, Place, answer, find_call, has_started, open_calls
-from .compacting import CompactionPlan, Weigh, make_plan, newest_compaction_id
+from .compacting import CompactionPlan, Weigh, draft_compaction, make_plan, newest_compaction_id
+from .forking import fork_log
 from .recording import Recorded, items_of, record_of, request_detail, response_of, unpublished
 from .runs import RunRecorder
 
@@ -125,13 +122,7 @@ class Session:
         """
         header = new_header(cwd=cwd, parent=parent, clock=clock, id_source=new_id)
         store = JsonlStore(path, durability=durability, checksum=checksum, header=header)
-        return cls._made(store, new_id, clock)
-
-    @classmethod
-    def _made(cls, store: JsonlStore, new_id: IdSource, clock: Clock) -> Self:
-        if store.header() is not None:  # told at once, whoever has it
-            reason = "there is one already"
-            raise StorageError(store.path, "make the log", reason, errno.EEXIST, "open it instead")
+        refuse_existing(store)
         store.create()
         return cls(store, mode="exclusive", new_id=new_id, clock=clock)
 
@@ -512,29 +503,14 @@ class Session:
             EntryError: The summary is blank, and there is no replacement.
             ConflictError: There was another compaction since the plan.
         """
-        text = response.text if summary is None and response is not None else summary
-        text = text or ""
-        if not text.strip() and not replacement:
-            raise EntryError(
-                "$.compaction.summary", "the summary is blank, and nothing else replaces what goes"
-            )
-        usage = None if response is None or response.usage is None else response.usage.recorded()
-        stands = [*replacement] or [user_item(text)]
-        draft = Compaction(
-            summary=text,
-            first_kept_entry_id=plan.first_kept,
-            tokens_before=plan.tokens_before,
-            tokens_after=plan.tokens_kept + sum(map(weigh, stands)),
-            read_files=tuple(read_files),
-            modified_files=tuple(modified_files),
-            provider=None if response is None else response.provider,
-            model=None if response is None else plan.target.model,
-            response_model=None if response is None else response.model,
-            response_id=None if response is None else response.id,
-            usage=usage or RecordedUsage(),
-            response_timestamp=None if response is None else self._clock(),
-            replacement=tuple(replacement),
-            family=plan.target.family if replacement else None,
+        draft = draft_compaction(
+            plan,
+            summary,
+            replacement=replacement,
+            response=response,
+            read_files=read_files,
+            modified_files=modified_files,
+            now=self._clock,
         )
         return self._compact(plan, draft)
 
@@ -574,7 +550,8 @@ class Session:
     def fork(self, path: str | os.PathLike[str], *, at: str | None = None) -> Self:
         """A session in a new log that begins with this one's entries, up to and with ``at``.
 
-        Entries keep their ids. It is open for this process alone; this session stays open too.
+        Entries keep their ids, and of a log in a file the very bytes of their lines. The new
+        session is open for this process alone; this one stays open too.
 
         Raises:
             EntryNotFoundError: There is no entry ``at``.
@@ -582,36 +559,8 @@ class Session:
         """
         with self._log.lock:
             self._log.refresh()
-            entries = list(self._log.entries)
-            payloads = dict(self._log.details)
-        if at is not None:
-            end = next((n for n, entry in enumerate(entries, 1) if entry.id == at), None)
-            if end is None:
-                raise EntryNotFoundError(at, self._log.path)
-            entries = entries[:end]
-        mine = self._log.store.header()
-        origin = None
-        if mine is not None and mine.id is not None and entries:
-            origin = ForkOrigin(session=mine.id, entry=entries[-1].id)
-        header = new_header(
-            cwd=None if mine is None else mine.cwd,
-            forked_from=origin,
-            clock=self._clock,
-            id_source=self._new_id,
-        )
-        session = self._made(JsonlStore(path, header=header), self._new_id, self._clock)
-        try:
-            ids = {entry.id for entry in entries}
-            details = [
-                Detail(id=name, payload=payload, entry=entry)
-                for (name, entry), payload in payloads.items()
-                if entry is None or entry in ids
-            ]
-            session._log.write(entries, details)
-        except BaseException:
-            session.close()
-            raise
-        return session
+            store = fork_log(self._log, path, at, self._clock, self._new_id)
+        return type(self)(store, mode="exclusive", new_id=self._new_id, clock=self._clock)
 
     # ---------------------------------------------------------------------------- inside
 

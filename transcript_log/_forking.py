@@ -1,0 +1,50 @@
+"""A new log that begins with the lines of another, byte for byte.
+
+So what a later version or another writer put into an entry goes along. Damage does not: what
+can be read of it is written as a salvage would write it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+
+from ._reading import opened, read_head
+from ._salvaging import Plan, detail_lines, entry_lines
+from .entries import Detail, IdSource
+from .errors import EntryNotFoundError
+
+__all__ = ["forked_details", "forked_entries", "forked_ids"]
+
+
+def forked_entries(path: str, until: str, id_source: IdSource, plan: Plan | None = None) -> Iterator[bytes]:
+    """The lines of a log's entries, without its header, up to and with the entry ``until``.
+
+    Raises:
+        EntryNotFoundError: There is no such entry.
+        HeaderError: It is no log of ours.
+        StorageError: The file cannot be read.
+    """
+    with opened(path) as fd:
+        if fd is None:
+            raise EntryNotFoundError(until, path)
+        plan = plan or Plan(path)
+        yield from entry_lines(path, fd, read_head(path, fd), plan, id_source, until)
+
+
+def forked_ids(path: str, until: str, id_source: IdSource) -> Set[str]:
+    """The ids of those entries. Raises the same."""
+    plan = Plan(path)
+    for _ in forked_entries(path, until, id_source, plan):
+        pass
+    return plan.ids.keys()
+
+
+def forked_details(path: str, entries: Set[str]) -> Iterator[bytes]:
+    """The lines of a sidecar that are of these entries, or of none."""
+
+    def wanted(detail: Detail) -> bool:
+        return detail.entry is None or detail.entry in entries
+
+    with opened(path, follow=False) as fd:
+        if fd is not None:
+            yield from detail_lines(path, fd, Plan(path), wanted)
