@@ -202,7 +202,7 @@ def test_a_response_that_is_read_already_is_taken_as_it_is(session: Session) -> 
 def test_an_answer_to_no_target_is_refused(session: Session) -> None:
     session.add(user("x"))
     with pytest.raises(FamilyRequiredError):
-        session.add_response(answers("y"), to=build_context(session.entries))
+        session.add_response(answers("y"), to=build_context(session.entries()))
 
 
 def test_the_context_as_it_was(session: Session) -> None:
@@ -234,17 +234,17 @@ def test_items_are_added_all_or_none(session: Session) -> None:
     with pytest.raises(EntryError):
         session.add(user("x"), "text")  # type: ignore[arg-type]
     assert session.head == head
-    assert session.entries == ()
+    assert session.entries() == ()
 
 
 def test_an_item_is_added_once_under_its_id(session: Session) -> None:
     first = session.add(user("x"), ids=["m1"])
     assert session.add(user("x"), ids=["m1"]) == first
-    assert len(session.entries) == 1
+    assert len(session.entries()) == 1
     with pytest.raises(IdError):
         session.add(user("y"), ids=["m1"])
     both = session.add(user("x"), user("z"), ids=["m1", "m2"])
-    assert [entry.id for entry in session.entries] == ["m1", "m2"] == [entry.id for entry in both]
+    assert [entry.id for entry in session.entries()] == ["m1", "m2"] == [entry.id for entry in both]
 
 
 def test_an_id_counts_after_a_reopen_and_in_another_window(log: Path) -> None:
@@ -254,7 +254,7 @@ def test_an_id_counts_after_a_reopen_and_in_another_window(log: Path) -> None:
         assert two.add(user("x"), ids=["m1"]) == first
     with Session.open(log) as three:
         assert three.add(user("x"), ids=["m1"]) == first
-        assert len(three.entries) == 1
+        assert len(three.entries()) == 1
 
 
 def test_there_is_one_id_for_each_item(session: Session) -> None:
@@ -270,7 +270,7 @@ def test_items_are_added_after_a_given_entry_or_not_at_all(log: Path, mode: Any)
         session.add(user("y"), after=first.id)
         with pytest.raises(ConflictError):
             session.add(user("z"), after=first.id)
-        assert len(session.entries) == 2
+        assert len(session.entries()) == 2
         session.add(user("z"))
 
 
@@ -317,7 +317,7 @@ def test_a_call_whose_outcome_alone_is_on_record_has_finished(log: Path) -> None
         opened(session, asks("c1"))
         from transcript_log import Detail, outcome_payload
 
-        holder = session.entries[-1].id
+        holder = session.entries()[-1].id
         payload = outcome_payload(ToolOutcome(status="failed", exit_code=2))
         session.store.append(details=[Detail(id="c1", payload=payload, entry=holder)])
     with Session.open(log) as session:
@@ -409,7 +409,7 @@ def test_the_start_is_on_disk_before_the_body_runs(session: Session, log: Path) 
     with session.call(one) as tool:
         (started,) = lines(sidecar)
         assert started["payload"]["kind"] == "tool_started"
-        assert started["entry"] == session.entries[-1].id
+        assert started["entry"] == session.entries()[-1].id
         tool.output("x", outcome=ToolOutcome(status="success", exit_code=0))
     assert lines(sidecar)[-1]["payload"] == {
         "kind": "tool_outcome",
@@ -425,12 +425,12 @@ def test_what_a_tool_raises_becomes_its_output(session: Session, error: BaseExce
     with pytest.raises(type(error)) as caught, session.call(one):
         raise error
     assert caught.value is error
-    entry = session.entries[-1]
+    entry = session.entries()[-1]
     assert isinstance(entry, MessageEntry)
     (told,) = tool_outputs(entry.message)
     assert told.is_error
     assert (str(error) or type(error).__name__) in told.content
-    assert session.store.details()["c1", session.entries[-2].id]["data"]["status"] == status
+    assert session.store.details()["c1", session.entries()[-2].id]["data"]["status"] == status
     assert not session.open_calls()
 
 
@@ -466,7 +466,7 @@ def test_an_output_has_the_shape_of_its_call(session: Session) -> None:
     blocks = [{"type": "input_text", "text": "seen"}]
     (one,) = opened(session, asks("c4"))
     session.add_output(one, blocks)
-    stored = [e.message for e in session.entries if isinstance(e, MessageEntry) and tool_outputs(e.message)]
+    stored = [e.message for e in session.entries() if isinstance(e, MessageEntry) and tool_outputs(e.message)]
     result = {"type": "tool_result", "tool_use_id": "c1", "content": "x", "is_error": True}
     assert stored == [
         {"role": "user", "content": [result]},
@@ -485,7 +485,7 @@ def test_outputs_of_other_kinds_of_calls(session: Session) -> None:
     first, second = opened(session, responses([shell, patch]))
     session.add_output(first, "listed", outcome=ToolOutcome(status="failed", exit_code=3))
     session.add_output(second, "patched")
-    one, two = [entry.message for entry in session.entries[-2:] if isinstance(entry, MessageEntry)]
+    one, two = [entry.message for entry in session.entries()[-2:] if isinstance(entry, MessageEntry)]
     assert one["output"] == [{"stdout": "listed", "stderr": "", "outcome": {"type": "exit", "exit_code": 3}}]
     assert (two["status"], two["output"]) == ("completed", "patched")
     assert not session.context(R).changes
@@ -504,7 +504,7 @@ def test_a_stand_in_that_was_sent_is_put_on_record(session: Session, target: Tar
     recorded = session.add_response(answers("On it."), to=sent)
     (made,) = recorded.stand_ins
     assert made.stand_in
-    assert [entry.id for entry in session.entries[-2:]] == [made.id, recorded.entries[0].id]
+    assert [entry.id for entry in session.entries()[-2:]] == [made.id, recorded.entries[0].id]
     assert texts(session.context(target))[: len(sent.items)] == texts(sent)
     # The output that comes too late does not change what the model saw.
     session.add_output(ToolCall("c2", "bash", {}), "late")
@@ -546,7 +546,7 @@ def test_each_of_two_calls_with_one_id_is_stood_in_for(session: Session) -> None
     session.add(user("on"))
     sent = session.context(R)
     assert len(session.add_response(answers("yes"), to=sent).stand_ins) == 1
-    stored = [entry for entry in session.entries if isinstance(entry, MessageEntry) and entry.stand_in]
+    stored = [entry for entry in session.entries() if isinstance(entry, MessageEntry) and entry.stand_in]
     assert len(stored) == 2
     assert texts(session.context(R))[: len(sent.items)] == texts(sent)
 
@@ -587,7 +587,7 @@ def test_a_second_window_is_refused_at_once_and_told_who_has_it(session: Session
     assert caught.value.pid == os.getpid()
     with Session.open(log, mode="read") as reader:
         session.add(user("x"))
-        assert len(reader.entries) == 1
+        assert len(reader.entries()) == 1
 
 
 HOLDER: Final = """
@@ -625,7 +625,7 @@ def test_two_shared_windows_see_each_other(log: Path) -> None:
         two.add(user("b"), user("c"))
         (call_of_one,) = one.add_response(asks("c1"), to=one.context(R)).calls
         two.add_output(call_of_one, "done by the other")
-        assert [entry.id for entry in one.entries] == [entry.id for entry in two.entries]
+        assert [entry.id for entry in one.entries()] == [entry.id for entry in two.entries()]
         assert one.context(R).items == two.context(R).items
         assert not one.open_calls()
         assert one.head == two.head
@@ -646,7 +646,7 @@ def test_windows_of_several_threads_lose_nothing(log: Path) -> None:
     for thread in threads:
         thread.join()
     with Session.open(log, mode="read") as session:
-        said_ = [e.message["content"] for e in session.entries if isinstance(e, MessageEntry)]
+        said_ = [e.message["content"] for e in session.entries() if isinstance(e, MessageEntry)]
     for name in "abc":
         mine = [words for words in said_ if words.startswith(name)]
         assert mine == [f"{name}{n}{mark}" for n in range(20) for mark in ("", "'")]
@@ -769,8 +769,8 @@ def test_a_failed_write_is_tried_again_with_one_call(error: BaseException, is_la
     with pytest.raises(type(error)) as caught:
         session.add_response(asks("c1"), to=sent, request={"a": 1})
     written = session.retry(caught.value)
-    assert [entry.id for entry in session.entries[1:]] == [entry.id for entry in written]
-    assert store.load() == list(session.entries)
+    assert [entry.id for entry in session.entries()[1:]] == [entry.id for entry in written]
+    assert store.load() == list(session.entries())
     assert [one.call.id for one in session.open_calls()] == ["c1"]
     assert any(name.startswith("request:") for name, _ in store.details())
     session.add(user("y"))
@@ -785,10 +785,10 @@ def test_a_session_goes_on_after_a_failed_write_that_is_not_tried_again(is_late:
     with pytest.raises(OSError, match=r"\?"):
         session.add(user("y"))
     session.add(user("z"))
-    assert [entry.message["content"] for entry in session.entries if isinstance(entry, MessageEntry)] == (
+    assert [entry.message["content"] for entry in session.entries() if isinstance(entry, MessageEntry)] == (
         ["x", "y", "z"] if is_late else ["x", "z"]
     )
-    assert store.load() == list(session.entries)
+    assert store.load() == list(session.entries())
 
 
 def test_an_error_carries_its_entries_to_another_process(session: Session) -> None:
@@ -848,7 +848,7 @@ def test_any_store_will_do() -> None:
     with pytest.raises(StorageError, match="follow"):
         session.follow()
     session.close()
-    assert len(Session(store).entries) == len(store.load())
+    assert len(Session(store).entries()) == len(store.load())
 
 
 def attachment(text: str, **more: Any) -> ContextAttachment:

@@ -54,7 +54,7 @@ def planned(session: Session, target: Target = R, **how: Any) -> CompactionPlan:
 
 
 def messages(session: Session) -> list[MessageEntry]:
-    return [entry for entry in session.entries if isinstance(entry, MessageEntry)]
+    return [entry for entry in session.entries() if isinstance(entry, MessageEntry)]
 
 
 # -------------------------------------------------------------------------------- plans
@@ -71,9 +71,9 @@ def test_what_goes_and_what_stays_are_the_context() -> None:
 
 def test_a_plan_changes_nothing() -> None:
     session = a_session()
-    before = session.entries
+    before = session.entries()
     assert planned(session, keep_tokens=10).keep == planned(session, keep_tokens=10).keep
-    assert session.entries == before
+    assert session.entries() == before
 
 
 def test_no_cut_is_within_a_response_or_between_a_call_and_its_output() -> None:
@@ -203,10 +203,10 @@ def test_the_summary_stands_for_what_went_and_the_log_keeps_all(tmp_path: Path) 
 @pytest.mark.parametrize("summary", [None, "", " \n"])
 def test_a_blank_summary_is_refused_and_leaves_the_log_as_it_was(summary: str | None) -> None:
     session = a_session()
-    before = session.entries
+    before = session.entries()
     with pytest.raises(EntryError, match="summary"):
         session.compact(planned(session, first_kept="u2"), summary)
-    assert session.entries == before
+    assert session.entries() == before
 
 
 def test_a_replacement_needs_no_summary_and_is_the_targets() -> None:
@@ -300,10 +300,10 @@ def test_two_compactions_of_one_plan_conflict() -> None:
     session = a_session()
     plan = planned(session, first_kept="u2")
     session.compact(plan, "s")
-    before = session.entries
+    before = session.entries()
     with pytest.raises(ConflictError):
         session.compact(plan, "s")
-    assert session.entries == before
+    assert session.entries() == before
 
 
 def test_two_windows_compact_safely(tmp_path: Path) -> None:

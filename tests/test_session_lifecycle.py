@@ -33,7 +33,7 @@ NUMBERS: Final = count(1)
 
 
 def last_run(session: Session) -> RunEntry:
-    entry = session.entries[-1]
+    entry = session.entries()[-1]
     assert isinstance(entry, RunEntry)
     return entry
 
@@ -122,10 +122,10 @@ def test_a_fork_goes_its_own_way_from_where_it_was_made(tmp_path: Path) -> None:
         with session.call(recorded.calls[0]) as tool:
             tool.output("done")
         session.add(user("not in the fork"))
-        at = session.entries[-2].id
+        at = session.entries()[-2].id
         there = session.context_at(at, R).items
         with session.fork(tmp_path / "f.jsonl", at=at) as fork:
-            assert fork.entries == session.entries[:-1]
+            assert fork.entries() == session.entries()[:-1]
             assert fork.context(R).items == there
             assert fork.store.details() == session.store.details()
             header, mine = fork.store.header(), session.store.header()
@@ -135,7 +135,7 @@ def test_a_fork_goes_its_own_way_from_where_it_was_made(tmp_path: Path) -> None:
             assert header.id != mine.id
             assert header.cwd == "/src"
             fork.add(user("in the fork alone"))
-            assert len(session.entries) == 5
+            assert len(session.entries()) == 5
     with Session.open(tmp_path / "f.jsonl") as fork:
         assert fork.context(R).items == [*there, user("in the fork alone")]
 
@@ -153,10 +153,10 @@ def test_a_fork_takes_no_details_of_what_it_leaves(tmp_path: Path) -> None:
 def test_a_fork_of_all_of_nothing_and_at_no_entry(tmp_path: Path) -> None:
     session = Session.in_memory()
     with session.fork(tmp_path / "empty.jsonl") as fork:
-        assert fork.entries == ()
+        assert fork.entries() == ()
     session.add(user("x"))
     with session.fork(tmp_path / "all.jsonl") as fork:
-        assert fork.entries == session.entries
+        assert fork.entries() == session.entries()
     with pytest.raises(EntryNotFoundError):
         session.fork(tmp_path / "no.jsonl", at="nope")
     assert not (tmp_path / "no.jsonl").exists()
@@ -175,7 +175,7 @@ def test_a_viewer_follows_whole_batches(tmp_path: Path) -> None:
             assert len(next(batches)) == 2
             (entry,) = session.add(user("z"))
             assert next(batches) == (entry,)
-            assert next(viewer.follow(after=session.entries[0].id))[0].id == session.entries[1].id
+            assert next(viewer.follow(after=session.entries()[0].id))[0].id == session.entries()[1].id
 
 
 # -------------------------------------------------------------------------------- laws
@@ -285,5 +285,5 @@ def test_what_is_attached_is_an_entry_of_its_own() -> None:
     session = Session.in_memory()
     entry = session.attach(rules("x"))
     assert isinstance(entry, ContextEntry)
-    assert session.entries == (entry,)
+    assert session.entries() == (entry,)
     assert session.head == entry.id

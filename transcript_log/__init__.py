@@ -1,7 +1,7 @@
 """An append-only session log for coding agents, and the projections of it.
 
-Start with :class:`JsonlStore`, :func:`new_message` and :func:`build_context`. The modules hold
-more: ``apis``, ``boundary``, ``check``, ``compaction``, ``context``, ``counts``, ``families``,
+Start with :class:`Session`; below it are :class:`JsonlStore` and :func:`build_context`. The modules
+hold more: ``aio``, ``apis``, ``boundary``, ``check``, ``compaction``, ``context``, ``counts``, ``families``,
 ``history``, ``importers``, ``items``, ``memory``, ``projection``, ``reconcile`` and ``testing``.
 """
 

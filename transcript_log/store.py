@@ -7,7 +7,7 @@ has the tests that every store must pass.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
@@ -99,8 +99,15 @@ class LeasableStore(Protocol):
 class FollowableStore(Protocol):
     """A store that can tell of entries as they come."""
 
-    def follow(self, after: str | None = None) -> Iterator[tuple[Entry, ...]]:
-        """Whole batches, those that are there and then those that come, for ever."""
+    def follow(
+        self, after: str | None = None, *, stop: Callable[[], bool] = ...
+    ) -> Iterator[tuple[Entry, ...]]:
+        """Whole batches: those that are there, then those that come, until ``stop`` says so.
+
+        Args:
+            after: Give only what follows the entry with this id.
+            stop: Asked from time to time, by default for ever answered with no.
+        """
         ...
 
 

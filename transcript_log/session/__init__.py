@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ._log import Mode
 from .calls import CallRecorder, OpenCall
-from .compacting import CompactionPlan
+from .compacting import CompactionPlan, Weigh
 from .facade import Session
 from .recording import Recorded
 from .runs import RunRecorder
@@ -17,4 +17,5 @@ __all__ = [
     "Recorded",
     "RunRecorder",
     "Session",
+    "Weigh",
 ]

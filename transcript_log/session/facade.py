@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final, Self
 
@@ -200,11 +200,11 @@ class Session:
         """What is wrong in the files, and was passed over."""
         return self._log.damage
 
-    @property
     def entries(self) -> tuple[Entry, ...]:
         """All entries, in the order of the log."""
-        self._log.refresh()
-        return tuple(self._log.entries)
+        with self._log.lock:
+            self._log.refresh()
+            return tuple(self._log.entries)
 
     def context(self, target: Target, *, strict: bool = False, attachments: bool = False) -> Context:
         """What the model is sent next.
@@ -243,15 +243,21 @@ class Session:
             self._log.refresh()
             return open_calls(self._log.entries, self._log.details)
 
-    def follow(self, after: str | None = None) -> Iterator[tuple[Entry, ...]]:
-        """Whole batches, those that are there and then those that come, for ever.
+    def follow(
+        self, after: str | None = None, *, stop: Callable[[], bool] = lambda: False
+    ) -> Iterator[tuple[Entry, ...]]:
+        """Whole batches: those that are there, then those that come, until ``stop`` says so.
+
+        Args:
+            after: Give only what follows the entry with this id.
+            stop: Asked after each look.
 
         Raises:
             StorageError: The store cannot tell.
         """
         if not isinstance(self._log.store, FollowableStore):
             raise StorageError(self._log.path, "follow the log", "this store cannot tell of what comes")
-        return self._log.store.follow(after)
+        return self._log.store.follow(after, stop=stop)
 
     # --------------------------------------------------------------------------- writing
 

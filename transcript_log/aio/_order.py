@@ -1,0 +1,125 @@
+"""Blocking work of one owner, done in threads and in order.
+
+What waits for a lock or a disk runs in a thread of a pool that all owners share; the work of
+one owner runs one after another, in the order in which it was asked for. Work that was asked
+for is done: who stops waiting for it changes nothing about that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeVar
+
+__all__ = ["InOrder"]
+
+T = TypeVar("T")
+
+_THREADS: Final = 64
+"""How many owners' work runs at once. A thread waits for most of its time."""
+
+
+class _Pool:
+    """The threads, made when they are first needed and made anew in a child process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._threads: ThreadPoolExecutor | None = None
+
+    def start_anew(self) -> None:
+        self.__init__()  # type: ignore[misc]  # a child process has the objects, not the threads
+
+    def run(self, work: Callable[[], object]) -> None:
+        with self._lock:
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(_THREADS, "transcript-log")
+            threads = self._threads
+        threads.submit(work)
+
+
+_pool: Final = _Pool()
+os.register_at_fork(after_in_child=_pool.start_anew)
+
+
+class _Job(NamedTuple):
+    work: Callable[[], Any]
+    loop: asyncio.AbstractEventLoop
+    done: asyncio.Future[Any]
+    unwanted: Callable[[Any], object]
+
+
+class InOrder:
+    """Does what it is given in order, one after another, in threads.
+
+    Args:
+        name: What errors that nobody waits for are said to be of.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._lock = threading.Lock()
+        self._jobs: deque[_Job] = deque()
+        self._is_running = False
+
+    async def do(self, work: Callable[[], T], unwanted: Callable[[T], object] = lambda _: None) -> T:
+        """Do some work after all that was asked for before, and wait for it.
+
+        If the waiting is cancelled, the work is done all the same. An error that it ends in then
+        goes to the exception handler of the event loop.
+
+        Args:
+            work: Called in a thread.
+            unwanted: Called there with the result, if nobody waits for it any more.
+        """
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[T] = loop.create_future()
+        with self._lock:  # held for no longer than it takes to look at the list
+            self._jobs.append(_Job(partial(copy_context().run, work), loop, done, unwanted))
+            is_first, self._is_running = not self._is_running, True
+        if is_first:
+            _pool.run(self._run)
+        return await done
+
+    def _run(self) -> None:
+        """Do what comes next, and leave the rest to the pool, in which others wait too."""
+        while True:
+            with self._lock:
+                job = self._jobs.popleft()
+            self._do(job)
+            with self._lock:
+                self._is_running = bool(self._jobs)
+                if not self._is_running:
+                    return None
+            with contextlib.suppress(RuntimeError):  # the interpreter ends: go on here to the end
+                return _pool.run(self._run)
+
+    def _do(self, job: _Job) -> None:
+        result, error = None, None
+        try:
+            result = job.work()
+        except BaseException as raised:  # noqa: BLE001 - it belongs to whoever waits
+            error = raised
+        try:
+            job.loop.call_soon_threadsafe(self._settle, job, result, error)
+        except RuntimeError:  # the loop is closed: nobody waits
+            if error is None:
+                job.unwanted(result)
+
+    def _settle(self, job: _Job, result: Any, error: BaseException | None) -> None:
+        if not job.done.done():
+            if error is None:
+                job.done.set_result(result)
+            else:
+                job.done.set_exception(error)
+        elif error is None:
+            _pool.run(lambda: job.unwanted(result))
+        else:
+            message = f"{self.name}: what was cancelled while it was being done has failed"
+            job.loop.call_exception_handler({"message": message, "exception": error, "future": job.done})
