@@ -28,6 +28,7 @@ _TOPICS = (
     "context",
     "append",
     "processes",
+    "stalls",
     "listing",
     "imports",
     "memory",

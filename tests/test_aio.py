@@ -578,8 +578,8 @@ import asyncio, sys
 from transcript_log.aio import AsyncSession
 
 async def main():
-    session = await AsyncSession.create(sys.argv[1])
-    tasks = [asyncio.create_task(session.add({"role": "user", "content": str(n)})) for n in range(50)]
+    session = await AsyncSession.create(sys.argv[1], durability="os")
+    tasks = [asyncio.create_task(session.add({"role": "user", "content": str(n)})) for n in range(3000)]
     await asyncio.sleep(0)
     # Nobody waits: asyncio.run cancels them all.
 
@@ -588,7 +588,7 @@ asyncio.run(main())
     done = run_python(code, log)
     assert done.returncode == 0, done.stderr
     with Session.open(log) as session:
-        assert texts(session) == [str(number) for number in range(50)]
+        assert texts(session) == [str(number) for number in range(3000)]
 
 
 def test_a_child_process_has_threads_of_its_own(log: Path) -> None:

@@ -8,7 +8,6 @@ for is done: who stops waiting for it changes nothing about that.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import threading
 from collections import deque
@@ -31,17 +30,34 @@ class _Pool:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._threads: ThreadPoolExecutor | None = None
+        self._starter: ThreadPoolExecutor | None = None
+        self._threads = ThreadPoolExecutor(_THREADS, "transcript-log")
 
     def start_anew(self) -> None:
         self.__init__()  # type: ignore[misc]  # a child process has the objects, not the threads
 
-    def run(self, work: Callable[[], object]) -> None:
+    def begin(self, work: Callable[[], object]) -> None:
+        """Have some work done; for an event loop. To start a thread takes a while: another one does it."""
         with self._lock:
-            if self._threads is None:
-                self._threads = ThreadPoolExecutor(_THREADS, "transcript-log")
-            threads = self._threads
-        threads.submit(work)
+            if self._starter is None:
+                self._starter = ThreadPoolExecutor(1, "transcript-log-starter")
+        self._starter.submit(self._start, work)
+
+    def _start(self, work: Callable[[], object]) -> None:
+        if not self.go_on(work):
+            work()
+
+    def go_on(self, work: Callable[[], object]) -> bool:
+        """Have some work done; for the pool's own threads.
+
+        Returns:
+            Whether it will be; not where the interpreter ends, which waits for the caller alone.
+        """
+        try:
+            self._threads.submit(work)
+        except RuntimeError:
+            return False
+        return True
 
 
 _pool: Final = _Pool()
@@ -84,7 +100,7 @@ class InOrder:
             self._jobs.append(_Job(partial(copy_context().run, work), loop, done, unwanted))
             is_first, self._is_running = not self._is_running, True
         if is_first:
-            _pool.run(self._run)
+            _pool.begin(self._run)
         return await done
 
     def _run(self) -> None:
@@ -96,9 +112,9 @@ class InOrder:
             with self._lock:
                 self._is_running = bool(self._jobs)
                 if not self._is_running:
-                    return None
-            with contextlib.suppress(RuntimeError):  # the interpreter ends: go on here to the end
-                return _pool.run(self._run)
+                    return
+            if _pool.go_on(self._run):
+                return
 
     def _do(self, job: _Job) -> None:
         result, error = None, None
@@ -119,7 +135,7 @@ class InOrder:
             else:
                 job.done.set_exception(error)
         elif error is None:
-            _pool.run(lambda: job.unwanted(result))
+            _pool.begin(lambda: job.unwanted(result))
         else:
             message = f"{self.name}: what was cancelled while it was being done has failed"
             job.loop.call_exception_handler({"message": message, "exception": error, "future": job.done})
