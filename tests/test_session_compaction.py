@@ -14,6 +14,7 @@ from recorded_responses import chat, message, responses
 from situations import call, output, said, sealed, user
 
 from transcript_log import ConflictError, EntryError, MessageEntry, Session, Target, build_context, new_id
+from transcript_log.context import weigh
 from transcript_log.entries import Item
 from transcript_log.errors import EntryNotFoundError
 from transcript_log.items import text, tool_calls, tool_outputs
@@ -338,6 +339,94 @@ def test_a_batch_that_comes_in_at_the_last_moment_stays() -> None:
     assert mine.context(R).items[-1] == user("late")
 
 
+# --------------------------------------------------------------------- cleared outputs
+
+
+@pytest.mark.parametrize("target", [R, C, A], ids=lambda target: target.api)
+def test_outputs_are_cleared_and_all_else_stays(target: Target) -> None:
+    session = Session.in_memory()
+    for turn in range(3):
+        session.add(user(f"question {turn}"), ids=[f"u{turn}"])
+        recorded = session.add_response(
+            shaped(target, f"let me see {turn}", [f"a{turn}", f"b{turn}"]), to=session.context(target)
+        )
+        for one in recorded.calls:
+            session.add_output(one, f"line {turn} " * 400, is_error=one.id == "b0")
+        session.add_response(shaped(target, f"answer {turn}", ()), to=session.context(target))
+    before = session.context(target)
+    plan = planned(session, target, first_kept="u2")
+    entry = session.compact(plan, replacement=plan.cleared("[cleared]"))
+    after = session.context(target)
+    assert after.changes == ()
+    assert len(after.items) == len(before.items)
+    assert sum(map(weigh, after.items)) < sum(map(weigh, before.items)) / 2
+    for old, new in zip(before.items, after.items, strict=True):
+        outputs = [part.content for part in tool_outputs(new)]
+        assert tool_calls(new) == tool_calls(old)
+        assert text(new) == text(old)
+        assert [part.is_error for part in tool_outputs(new)] == [part.is_error for part in tool_outputs(old)]
+        assert set(outputs) <= {"[cleared]", "line 2 " * 400}
+        assert outputs or new == old
+    assert json.dumps(after.items).count("[cleared]") == 4
+    assert json.dumps(session.history().events, default=str).count("line 0") >= 2  # the log keeps them
+    assert entry.compaction.tokens_after is not None
+    assert entry.compaction.tokens_after == sum(map(weigh, after.items))
+    # Another model can read all of it that is not private.
+    for other in (R, C, A):
+        assert json.dumps(session.context(other).items).count("[cleared]") == 4
+
+
+def test_what_is_shorter_than_the_note_is_left_as_it_is() -> None:
+    session = a_session()
+    plan = planned(session, first_kept="u2")
+    assert plan.cleared() == tuple(plan.summarize.items)
+
+
+def test_thinking_that_its_model_would_refuse_after_the_clearing_goes_with_it() -> None:
+    thinking = {"type": "thinking", "thinking": "Hm.", "signature": "sig"}
+    blocks = [thinking, {"type": "tool_use", "id": "c", "name": "bash", "input": {}}]
+    for target, kept in ((Target("anthropic-messages", "claude-opus-5-5"), False), (A, True)):
+        assert target.binds_to_prefix is not kept
+        session = Session.in_memory()
+        session.add(user("x"))
+        for one in session.add_response(message(blocks, "tool_use"), to=session.context(target)).calls:
+            session.add_output(one, "long " * 100)
+        session.add_response(message([{"type": "text", "text": "done"}]), to=session.context(target))
+        session.add(user("y"), ids=["y"])
+        plan = planned(session, target, first_kept="y")
+        session.compact(plan, replacement=plan.cleared())
+        assert ("Hm." in json.dumps(session.context(target).items)) is kept
+
+
+def test_flat_outputs_of_every_kind_are_cleared_as_far_as_they_can_be() -> None:
+    results = [{"stdout": "x" * 900, "stderr": "", "outcome": {"type": "exit", "exit_code": 3}}]
+    made = [
+        ({"type": "function_call", "call_id": "1", "name": "a", "arguments": "{}"}, "x" * 900),
+        ({"type": "custom_tool_call", "call_id": "2", "name": "a", "input": "x"}, "x" * 900),
+        ({"type": "shell_call", "call_id": "3", "action": {"commands": ["a"]}}, results),
+        ({"type": "apply_patch_call", "call_id": "4", "operation": {}}, "x" * 900),
+        ({"type": "tool_search_call", "call_id": "5", "execution": "client"}, [{"name": "x" * 900}]),
+    ]
+    session = Session.in_memory()
+    session.add(user("x"))
+    for one, content in made:
+        recorded = session.add_response(responses([one]), to=session.context(R))
+        session.add_output(recorded.calls[0], content)
+    session.add(user("y"), ids=["y"])
+    plan = planned(session, first_kept="y")
+    cleared = [item for item in plan.cleared("-") if tool_outputs(item)]
+    assert [item.get("output") for item in cleared] == [
+        "-",
+        "-",
+        [{"stdout": "-", "stderr": "", "outcome": {"type": "exit", "exit_code": 3}}],
+        "-",
+        None,
+    ]
+    assert cleared[4]["tools"] == [{"name": "x" * 900}]
+    session.compact(plan, replacement=plan.cleared("-"))
+    assert session.context(R).items == [*plan.cleared("-"), user("y")]
+
+
 # --------------------------------------------------------------------------------- laws
 
 STEPS: Final = st.lists(
@@ -377,6 +466,11 @@ def cut_and_look(session: Session, target: Target, keep: int) -> None:
         return
     assert not plan.summarize.stand_ins
     went = {id(entry) for entry in messages(session)} - {id(entry) for entry in plan.keep}
+    if keep % 3 == 0:
+        before = json.dumps(session.context(target).items)
+        session.compact(plan, replacement=plan.cleared("-" * 999))
+        assert json.dumps(session.context(target).items) == before  # no output here is as long
+        return
     session.compact(plan, f"summary {keep}")
     # Whatever was open stays open, and the rest is as it was.
     assert [one.call.id for one in session.open_calls()] == waiting

@@ -29,6 +29,7 @@ __all__ = [
     "single_output",
     "user_blocks",
     "user_item",
+    "with_output",
     "without_blocks",
     "without_calls",
 ]
@@ -152,6 +153,32 @@ def answer_item(
 
 def _shell_result(text: str) -> dict[str, Any]:
     return {"stdout": "", "stderr": text, "outcome": {"type": "exit", "exit_code": 1}}
+
+
+_TEXT_OUTPUTS: Final = frozenset({"function", "custom", "local_shell", "apply_patch"})
+"""Kinds of calls whose flat output is text or blocks."""
+
+
+def with_output(item: _Item, output: ToolOutputPart, text: str) -> _Item:
+    """An item with a text in place of what a tool gave back; the item itself where there can be none.
+
+    What else the output says stays: whether it is an error, how a command ended.
+    """
+    if _holds_blocks(item):
+        content = list(item["content"])
+        content[output.place] = {**content[output.place], "content": text}
+        return {**item, "content": content}
+    role = item.get("role")
+    if role == "toolResult":
+        return {**item, "content": [{"type": "text", "text": text}]}
+    if role is not None:
+        return {**item, "content": text}
+    if output.kind == "shell" and type(item.get("output")) is list:
+        results = [one for one in item["output"] if type(one) is dict]
+        texts = [text, *[""] * len(results)]
+        made = [{**one, "stdout": said, "stderr": ""} for one, said in zip(results, texts, strict=False)]
+        return {**item, "output": made}
+    return {**item, "output": text} if output.kind in _TEXT_OUTPUTS else item
 
 
 # ------------------------------------------------------------------------- taking apart

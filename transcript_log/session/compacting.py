@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from .. import items
 from ..context import Context, ContextRow, build_context, live_rows, weigh
@@ -21,12 +21,16 @@ from ..entries import (
 )
 from ..errors import EntryError, EntryNotFoundError
 from ..families import Target
-from ..items.shapes import is_from_model, user_item
+from ..items.portable import without_thinking
+from ..items.shapes import is_from_model, user_item, with_output
 from ..response import ModelResponse
 from ..store import DetailKey
 from .calls import OpenCall
 
-__all__ = ["CompactionPlan", "Weigh", "draft_compaction", "make_plan", "newest_compaction_id"]
+__all__ = ["CLEARED", "CompactionPlan", "Weigh", "draft_compaction", "make_plan", "newest_compaction_id"]
+
+CLEARED: Final = "[The output of this call was cleared to save space. Repeat the call if it is needed again.]"
+"""Stands for an output that a compaction took out."""
 
 Weigh: TypeAlias = Callable[[Item], int]
 """About how many tokens an item takes."""
@@ -45,6 +49,7 @@ class CompactionPlan:
         tokens_kept: What the kept entries weigh.
         compaction: The compaction that is the newest now; None if there is none.
         head: The last entry of the log now; what comes later stays too.
+        stand_ins: The entries among those that go which stand for outputs nobody recorded.
     """
 
     summarize: Context
@@ -55,8 +60,31 @@ class CompactionPlan:
     tokens_kept: int
     compaction: str | None
     head: str
+    stand_ins: frozenset[str] = frozenset()
 
     __hash__ = None  # type: ignore[assignment]  # entries hold dicts
+
+    def cleared(self, note: str = CLEARED) -> tuple[Item, ...]:
+        """What goes, without what its tools gave back: a replacement for ``Session.compact``.
+
+        Costs no call of a model. The words of users and models, and the calls, stay; an output
+        becomes the note, unless it is shorter already. For models that check what stands before
+        their thinking, the thinking in it goes too.
+
+        Args:
+            note: What the model is told in place of each output.
+        """
+        drops = self.target.binds_to_prefix
+        found = []
+        for row in self.summarize.rows:
+            left = without_thinking(row.item) if drops else row.item
+            if left is None:
+                continue
+            for output in () if row.entry in self.stand_ins else items.tool_outputs(left):
+                cleared = with_output(left, output, note)
+                left = cleared if weigh(cleared) < weigh(left) else left
+            found.append(left if type(left) is dict else dict(left))
+        return tuple(found)
 
 
 def newest_compaction_id(entries: Sequence[Entry]) -> str | None:
@@ -118,6 +146,7 @@ def make_plan(
         tokens_kept=suffix[cut],
         compaction=newest_compaction_id(entries),
         head=entries[-1].id,
+        stand_ins=frozenset(entry.id for entry in goes if isinstance(entry, MessageEntry) and entry.stand_in),
     )
 
 
