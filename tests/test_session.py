@@ -88,6 +88,15 @@ def answers(text: str) -> dict[str, Any]:
     return responses([said(text)])
 
 
+def shaped(target: Target, text: str) -> dict[str, Any]:
+    """An answer of the target's API."""
+    if target.api == R.api:
+        return answers(text)
+    if target.api == C.api:
+        return chat({"role": "assistant", "content": text})
+    return message([{"type": "text", "text": text}])
+
+
 def uses(*ids: str) -> dict[str, Any]:
     blocks: list[Any] = [{"type": "thinking", "thinking": "Hm.", "signature": "sig"}]
     blocks += [{"type": "tool_use", "id": one, "name": "bash", "input": {"cmd": "make"}} for one in ids]
@@ -174,13 +183,20 @@ def test_a_request_that_is_no_json_is_refused_with_its_path(session: Session, va
     assert session.head == head
 
 
-def test_an_answer_without_items_adds_nothing(session: Session) -> None:
+def test_an_answer_without_items_leaves_what_it_took_on_record(session: Session) -> None:
     session.add(user("x"))
-    head = session.head
-    recorded = session.add_response(responses([]), to=session.context(R), request={"a": 1})
-    assert session.store.details() == {}
-    assert recorded.entries == ()
-    assert session.head == head
+    sent = session.context(R)
+    usage = {"input_tokens": 90, "output_tokens": 10, "total_tokens": 100}
+    recorded = session.add_response(responses([], usage=usage), to=sent, request={"a": 1})
+    (entry,) = recorded.entries
+    assert entry.response is not None
+    assert entry.response.usage is not None
+    assert entry.response.usage.output == 10
+    assert entry.response.request is not None
+    assert not recorded.calls
+    # It says nothing, so nothing of it is sent, and it tells nothing of the size of what is.
+    assert session.context(R).items == [user("x")]
+    assert session.context(R).size == sent.size
 
 
 def test_an_interrupted_answer_is_history_and_no_context(session: Session) -> None:
@@ -501,7 +517,7 @@ def test_a_stand_in_that_was_sent_is_put_on_record(session: Session, target: Tar
     session.add(user("and now?"))
     sent = session.context(target)
     assert any("never answered" in change.message for change in sent.changes)
-    recorded = session.add_response(answers("On it."), to=sent)
+    recorded = session.add_response(shaped(target, "On it."), to=sent)
     (made,) = recorded.stand_ins
     assert made.stand_in
     assert [entry.id for entry in session.entries()[-2:]] == [made.id, recorded.entries[0].id]
@@ -510,7 +526,7 @@ def test_a_stand_in_that_was_sent_is_put_on_record(session: Session, target: Tar
     session.add_output(ToolCall("c2", "bash", {}), "late")
     assert texts(session.context(target))[: len(sent.items)] == texts(sent)
     assert not session.open_calls()
-    assert session.add_response(answers("Again."), to=session.context(target)).stand_ins == ()
+    assert session.add_response(shaped(target, "Again."), to=session.context(target)).stand_ins == ()
 
 
 def test_a_context_that_is_answered_twice_publishes_once(session: Session) -> None:

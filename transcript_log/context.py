@@ -272,8 +272,12 @@ def context_at(
     """
     for position, entry in enumerate(entries):
         if entry.id == entry_id:
-            then = entries[: position + 1]
-            known = _known_then(details, entries[position + 1 :])
+            end = position + 1
+            # What was made up for that context was put on record next, with what it was answered.
+            while end < len(entries) and getattr(entries[end], "stand_in", False):
+                end += 1
+            then = entries[:end]
+            known = _known_then(details, entries[end:])
             return build_context(then, target, details=known, strict=strict, attachments=attachments)
     raise EntryNotFoundError(entry_id, "the entries given")
 
@@ -629,17 +633,18 @@ _SMALL: Final = 256
 
 def _measured(pieces: Sequence[Piece], live: Sequence[Entry], target: Target | None) -> int:
     """The last usage that a model of this family told since the boundary, and a weigh of the rest."""
-    told, measured = _last_usage(live, target)
+    told, measured = _last_usage(live, target, {source for piece in pieces for source in piece.sources})
     rest = len(pieces)
     while rest and told.isdisjoint(pieces[rest - 1].sources):
         rest -= 1
-    if not rest:
-        measured = 0
     return measured + sum(weigh(piece.item) for piece in pieces[rest:])
 
 
-def _last_usage(live: Sequence[Entry], target: Target | None) -> tuple[set[str], int]:
-    """The entries of the last response with a usage, and how many tokens the context had with it."""
+def _last_usage(live: Sequence[Entry], target: Target | None, sent: set[str]) -> tuple[set[str], int]:
+    """The entries of the last response with a usage, and how many tokens the context had with it.
+
+    One of which nothing is sent, such as a broken-off one, tells nothing of what is.
+    """
     since: list[MessageEntry] = []
     for entry in reversed(live):
         if isinstance(entry, CompactionEntry):
@@ -657,5 +662,6 @@ def _last_usage(live: Sequence[Entry], target: Target | None) -> tuple[set[str],
                 if later is not entry and (later.response is not None or not is_from_model(later.message)):
                     break
                 ids.add(later.id)
-            return ids, tokens
+            if ids & sent:
+                return ids, tokens
     return set(), 0

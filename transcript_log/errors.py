@@ -24,6 +24,7 @@ __all__ = [
     "FamilyRequiredError",
     "HeaderError",
     "IdError",
+    "LateOutputError",
     "LogBusyError",
     "ReconciliationError",
     "SessionIdError",
@@ -41,10 +42,12 @@ class TranscriptError(Exception):
     Attributes:
         entries: What a session was about to write when it was met: ``Session.retry`` writes it.
         details: The sidecar records of the same batch.
+        after: The entry that it was to follow; None: any.
     """
 
     entries: tuple[Any, ...] = ()
     details: tuple[Any, ...] = ()
+    after: str | None = None
 
 
 class EntryError(TranscriptError, ValueError):
@@ -134,20 +137,63 @@ class SessionIdError(TranscriptError, ValueError):
 
 
 class ConflictError(TranscriptError):
-    """The log does not end where the caller thought. Nothing was written."""
+    """The log does not end where the caller thought. Nothing was written.
 
-    def __init__(self, path: str, expected: str, found: str) -> None:
-        super().__init__(path, expected, found)
+    Attributes:
+        path: The log.
+        expected: The id that was to be last; ``""`` for an empty log.
+        found: The id that is.
+        of: ``"log"``, or ``"compaction"`` where these are the newest compactions.
+    """
+
+    def __init__(
+        self, path: str, expected: str, found: str, of: Literal["log", "compaction"] = "log"
+    ) -> None:
+        super().__init__(path, expected, found, of)
         self.path = path
         self.expected = expected
         self.found = found
+        self.of = of
 
     def __str__(self) -> str:
+        if self.of == "compaction":
+            return (
+                f"{self.path}: the compaction {self.found!r} was added since the plan was made;"
+                " nothing was written, plan again"
+            )
         expected = f"the entry {self.expected!r}" if self.expected else "an empty log"
         found = f"the log ends with {self.found!r}" if self.found else "the log is empty"
         return (
             f"{self.path}: expected {expected} to be last, but {found}; nothing was written,"
             " read what was added and append again"
+        )
+
+
+class LateOutputError(TranscriptError):
+    """A tool ended when another call with the id of its own had been made; its output would answer that.
+
+    How it ended is on record. What it gave back is not: it is to be told to the model in a
+    message.
+
+    Attributes:
+        path: The log.
+        call: The id of the call.
+        entry: The entry that holds it.
+        newer: The entry of the newer call with this id.
+    """
+
+    def __init__(self, path: str, call: str, entry: str, newer: str) -> None:
+        super().__init__(path, call, entry, newer)
+        self.path = path
+        self.call = call
+        self.entry = entry
+        self.newer = newer
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: the output of the call {self.call!r} in the entry {self.entry!r} would answer the"
+            f" newer call of that id in the entry {self.newer!r}; only how it ended was written,"
+            " tell the model of the output in a message"
         )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from itertools import chain
 from typing import Any, Final, Literal, Self
@@ -176,6 +176,10 @@ class JsonlStore:
             StorageError: The file cannot be read.
         """
         return _reading.load_details(self.details_path)
+
+    def version(self) -> tuple[Hashable, Hashable]:
+        """What changes once the log has changed, and once its sidecar has: two looks at the folder."""
+        return _state_of(self.path), _state_of(self.details_path)
 
     def follow(
         self,
@@ -441,6 +445,14 @@ class JsonlStore:
                     done = f"{plans[0].path} was mended, its old file is {plans[0].backup}" if plans else ""
                     raise StorageError(error.path, error.doing, error.reason, error.errno, done) from error
             return plans[0], plans[1]
+
+
+def _state_of(path: str) -> tuple[int, ...]:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return ()
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 _THERE: Final = "there is one already"

@@ -7,15 +7,25 @@ has the tests that every store must pass.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from .entries import Detail, Entry, Header, Json
+from .errors import CorruptLogError
 from .findings import Finding
 
-__all__ = ["DetailKey", "FollowableStore", "LeasableStore", "Place", "Scan", "ScannableStore", "Store"]
+__all__ = [
+    "DetailKey",
+    "FollowableStore",
+    "LeasableStore",
+    "Place",
+    "Scan",
+    "ScannableStore",
+    "Store",
+    "VersionedStore",
+]
 
 DetailKey = tuple[str, str | None]
 """What a sidecar payload is found by: a call id, and the entry that holds the call or None."""
@@ -96,17 +106,31 @@ class LeasableStore(Protocol):
 
 
 @runtime_checkable
+class VersionedStore(Protocol):
+    """A store that can tell, at little cost, whether it has changed."""
+
+    def version(self) -> tuple[Hashable, Hashable]:
+        """Two values: the first differs once the entries have changed, the second once the details have."""
+        ...
+
+
+@runtime_checkable
 class FollowableStore(Protocol):
     """A store that can tell of entries as they come."""
 
     def follow(
-        self, after: str | None = None, *, stop: Callable[[], bool] = ...
+        self,
+        after: str | None = None,
+        *,
+        stop: Callable[[], bool] = ...,
+        on_damage: Callable[[CorruptLogError], None] | None = None,
     ) -> Iterator[tuple[Entry, ...]]:
         """Whole batches: those that are there, then those that come, until ``stop`` says so.
 
         Args:
             after: Give only what follows the entry with this id.
-            stop: Asked from time to time, by default for ever answered with no.
+            stop: Asked from time to time; by default it goes on for ever.
+            on_damage: Told of what is damaged, which is then passed over; without it, it raises.
         """
         ...
 

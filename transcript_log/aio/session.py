@@ -33,6 +33,7 @@ from ..entries import (
     new_id,
     utc_now,
 )
+from ..errors import CorruptLogError
 from ..families import Target
 from ..findings import Finding
 from ..history import History
@@ -201,13 +202,16 @@ class AsyncSession:
         """As :meth:`transcript_log.Session.open_calls`."""
         return await self._do(self._session.open_calls)
 
-    async def follow(self, after: str | None = None) -> AsyncGenerator[tuple[Entry, ...], None]:
+    async def follow(
+        self, after: str | None = None, *, on_damage: Callable[[CorruptLogError], None] | None = None
+    ) -> AsyncGenerator[tuple[Entry, ...], None]:
         """As :meth:`transcript_log.Session.follow`, until the iterator is closed.
 
-        It waits for nothing that the session writes, and holds none of it up.
+        It waits for nothing that the session writes, and holds none of it up. ``on_damage`` is
+        called in a thread.
         """
         stop = threading.Event()
-        batches = pumped(self._session.follow(after, stop=stop.is_set), stop)
+        batches = pumped(self._session.follow(after, stop=stop.is_set, on_damage=on_damage), stop)
         async with contextlib.aclosing(batches):
             async for batch in batches:
                 yield batch
@@ -236,12 +240,17 @@ class AsyncSession:
         )
 
     async def add_output(
-        self, call: ToolCall, content: Any, *, is_error: bool = False, outcome: ToolOutcome | None = None
+        self,
+        call: ToolCall | OpenCall,
+        content: Any,
+        *,
+        is_error: bool = False,
+        outcome: ToolOutcome | None = None,
     ) -> MessageEntry:
         """As :meth:`transcript_log.Session.add_output`."""
         return await self._do(self._session.add_output, call, content, is_error=is_error, outcome=outcome)
 
-    def call(self, call: ToolCall) -> AbstractAsyncContextManager[CallRecorder]:
+    def call(self, call: ToolCall | OpenCall) -> AbstractAsyncContextManager[CallRecorder]:
         """As :meth:`transcript_log.Session.call`. A body that is cancelled is on record as cancelled."""
         return self._within(self._session.call(call))
 

@@ -7,8 +7,8 @@ from typing import Final
 from .. import items
 from ._values import Object, as_list, as_object, as_text, joined
 from .answers import ChatResponse, ReplayBlocks
-from .calls import call_of
-from .finish import CUTTING, normalize_finish_reason, settle
+from .calls import call_of, is_cut_call
+from .finish import normalize_finish_reason, settle
 from .reasoning import extract_reasoning
 from .usage import ANTHROPIC, Usage
 
@@ -26,24 +26,20 @@ def read(raw: Object) -> ChatResponse:
     """The response that such an answer is."""
     content = raw.get("content")
     word = as_text(raw.get("stop_reason"))
-    parts = items.tool_calls({"role": _ROLE, "content": content})
+    message = {"role": _ROLE, "content": content}
+    parts = items.tool_calls(message)
     finish = settle(normalize_finish_reason(raw.get("stop_reason")), calls=bool(parts))
-    # The input of a call comes decoded: of an answer that has no end nothing else would show
-    # that the input has none either.
-    is_cut = finish in CUTTING or finish is None
     return ChatResponse(
         text=_text(content),
         reasoning=extract_reasoning({"content": content}),
-        tool_calls=tuple(call_of(part, is_cut=is_cut) for part in parts),
+        tool_calls=tuple(call_of(part, is_cut=is_cut_call(message, part, finish)) for part in parts),
         usage=Usage.from_raw(raw.get("usage"), ANTHROPIC),
         finish_reason=finish,
         raw_finish_reason=word,
         id=as_text(raw.get("id")),
         model=as_text(raw.get("model")),
         raw=raw,
-        replay_blocks=ReplayBlocks(
-            ANTHROPIC, ({"role": _ROLE, "content": content},) if content is not None else ()
-        ),
+        replay_blocks=ReplayBlocks(ANTHROPIC, (message,) if content is not None else ()),
     )
 
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 from .. import items
 from ._values import Object, as_list, as_object, as_text, has_text, joined
 from .answers import ChatResponse, ReplayBlocks
-from .calls import ToolCall, call_of, decoded
-from .finish import CUTTING, FinishReason, settle, word_for
+from .calls import ToolCall, call_of, is_cut_call
+from .finish import FinishReason, settle, word_for
 from .reasoning import extract_reasoning
 from .usage import CHAT, Usage
 
@@ -41,14 +41,12 @@ def read(raw: Object) -> ChatResponse:
     refusal = said.get("refusal")
     refused = has_text(refusal)
     told = word_for(choice.get("finish_reason"), _WORDS)
-    calls = list(_calls(said, is_cut=False))
-    finish = settle(told, calls=bool(calls), refused=refused)
-    if finish in CUTTING:
-        calls = list(_calls(said, is_cut=True))
+    has_calls = bool(items.tool_calls(said) or as_object(said.get("function_call")))
+    finish = settle(told, calls=has_calls, refused=refused)
     return ChatResponse(
         text=_text(said, refusal if refused else None),
         reasoning=_reasoning(raw, said),
-        tool_calls=tuple(calls),
+        tool_calls=tuple(_calls(said, finish)),
         usage=Usage.from_raw(choice.get("usage") if usage is None else usage, CHAT),
         finish_reason=finish,
         raw_finish_reason=word,
@@ -93,10 +91,10 @@ def _reasoning(raw: Object, said: Object) -> str | None:
     return found or None
 
 
-def _calls(said: Object, *, is_cut: bool) -> Iterator[ToolCall]:
+def _calls(said: Object, finish: FinishReason | None) -> Iterator[ToolCall]:
     for part in items.tool_calls(said):
-        yield call_of(part, is_cut=is_cut)
+        yield call_of(part, is_cut=is_cut_call(said, part, finish))
     old = as_object(said.get("function_call"))
     if old:  # before tools there were functions, without an id
-        raw = old.get("arguments")
-        yield ToolCall("", as_text(old.get("name")) or "", decoded(raw, "function"), raw, "function", is_cut)
+        part = items.ToolCallPart(None, as_text(old.get("name")) or "", old.get("arguments"), "function", 0)
+        yield call_of(part, is_cut=is_cut_call(said, part, finish))

@@ -8,8 +8,8 @@ from typing import Final
 from .. import items
 from ._values import Object, as_list, as_object, as_text, has_text, joined
 from .answers import ChatResponse, ReplayBlocks
-from .calls import call_of
-from .finish import CUTTING, FinishReason, settle
+from .calls import call_of, is_cut_call
+from .finish import FinishReason, settle
 from .usage import RESPONSES, Usage
 
 __all__ = ["looks_right", "read"]
@@ -50,14 +50,14 @@ def read(raw: Object) -> ChatResponse:
             if said is not None:
                 run.append(said)
         runs.append(run)
-    parts = [(part, item.get("status") == "incomplete") for item in found for part in items.tool_calls(item)]
+    parts = [(item, part) for item in found for part in items.tool_calls(item)]
     told, word = _finish(raw)
     finish = settle(told, calls=bool(parts), refused=refused)
     thought = [part.text for item in found for part in items.reasoning(item) if part.text]
     return ChatResponse(
         text=joined(runs),
         reasoning="\n\n".join(thought) or None,
-        tool_calls=tuple(call_of(part, is_cut=cut or finish in CUTTING) for part, cut in parts),
+        tool_calls=tuple(call_of(part, is_cut=is_cut_call(item, part, finish)) for item, part in parts),
         usage=Usage.from_raw(raw.get("usage"), RESPONSES),
         finish_reason=finish,
         raw_finish_reason=word,

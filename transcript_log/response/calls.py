@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from .. import items
 from .._json import decode_exact
 from ..entries import Json
 from ._values import Object, as_object, as_text
+from .finish import CUTTING, FinishReason
 
-__all__ = ["ToolCall", "call_given", "call_of", "decoded"]
+__all__ = ["ToolCall", "call_given", "call_of", "decoded", "is_cut_call"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,8 @@ class ToolCall:
             ``"computer"``, or another word that the provider spells before ``_call``.
         is_cut: The answer ended, or may have, before the call was whole: its arguments
             may be incomplete even where they can be read.
+        entry: Of a call in a session: the entry that holds it, for some providers give one id
+            to several calls.
     """
 
     id: str
@@ -35,6 +39,7 @@ class ToolCall:
     raw_arguments: Json = None
     kind: str = "function"
     is_cut: bool = False
+    entry: str | None = field(default=None, compare=False)
 
     __hash__ = None  # type: ignore[assignment]  # arguments are dicts
 
@@ -59,6 +64,28 @@ def decoded(raw: Any, kind: str) -> Json:
     except ValueError:
         return raw
     return value if type(value) is dict else raw
+
+
+def is_cut_call(item: Mapping[str, Any], part: items.ToolCallPart, finish: str | None) -> bool:
+    """Whether a call is not whole, or may not be, for all that is told of its answer.
+
+    Args:
+        item: The item that holds the call.
+        part: The call.
+        finish: Why the answer ended; None where it did not say, ``""`` where nobody wrote that down.
+    """
+    if finish in CUTTING or item.get("status") not in (None, "completed"):
+        return True
+    if finish in _WHOLE or item.get("status") == "completed":
+        return False
+    # Text that is cut off cannot be read, but for the first of it, which is none; of input that
+    # came decoded nothing shows that there should be more.
+    return part.arguments == "" or (
+        finish is None and type(part.arguments) is dict and item.get("role") is not None
+    )
+
+
+_WHOLE: Final = frozenset({FinishReason.STOP, FinishReason.TOOL_USE, FinishReason.PAUSE, ""})
 
 
 def call_of(part: items.ToolCallPart, *, is_cut: bool) -> ToolCall:

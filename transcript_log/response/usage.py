@@ -9,7 +9,7 @@ from typing import Any, Final
 from ..entries import RecordedUsage
 from ._values import Object, as_object, count, member
 
-__all__ = ["ANTHROPIC", "CHAT", "GEMINI", "RESPONSES", "Usage", "normalize_usage"]
+__all__ = ["ANTHROPIC", "CHAT", "FORMATS", "GEMINI", "RESPONSES", "Usage", "normalize_usage"]
 
 RESPONSES: Final = "openai-responses"
 """The Responses API of OpenAI, and what is compatible with it."""
@@ -22,6 +22,9 @@ ANTHROPIC: Final = "anthropic-messages"
 
 GEMINI: Final = "google-gemini"
 """``generateContent`` of Gemini."""
+
+FORMATS: Final = frozenset({RESPONSES, CHAT, ANTHROPIC, GEMINI})
+"""The APIs whose answers are read here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,19 +5,24 @@ from __future__ import annotations
 import contextlib
 import errno
 import threading
-from collections.abc import Sequence
-from typing import Final, Literal, TypeAlias, assert_never
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from typing import Final, Literal, TypeAlias
 
+from .._json import is_same
 from ..entries import Detail, Entry, Json
 from ..errors import (
     ConflictError,
     CorruptLogError,
+    EntryError,
     EntryNotFoundError,
+    IdError,
+    LogBusyError,
     StorageError,
 )
 from ..findings import Finding
 from ..jsonl import JsonlStore
-from ..store import DetailKey, LeasableStore, ScannableStore, Store
+from ..store import DetailKey, LeasableStore, ScannableStore, Store, VersionedStore
 
 __all__ = ["Mode", "SessionLog", "refuse_existing"]
 
@@ -59,8 +64,9 @@ class SessionLog:
         self.details: dict[DetailKey, Json] = {}
         self.damage: tuple[Finding, ...] = ()
         self.head = ""
+        self.last = ""  # where the store ends, as far as that is known
         self.is_closed = False
-        self._seen = ""  # the last of ``entries``
+        self._version: tuple[Hashable, Hashable] | None = None
         self._ids: dict[str, Entry] = {}
         self._unsure: set[str] = set()
         self._held: Final = contextlib.ExitStack()
@@ -78,40 +84,65 @@ class SessionLog:
 
     def _load(self) -> None:
         store = self.store
+        self._version = self._look()
+        before = None if self.mode == "read" else store.append()
         if isinstance(store, ScannableStore):
             scan = store.scan()
             self.entries, self.details, self.damage = list(scan.entries), dict(scan.details), scan.findings
         else:
             self.entries, self.details, self.damage = store.load(), dict(store.details()), ()
         self._ids = {entry.id: entry for entry in self.entries}
-        self.head = self._seen = self.entries[-1].id if self.entries else ""
+        self.head = self.last = self.entries[-1].id if self.entries else ""
+        if self.damage and before is not None and before == store.append():
+            # A store ends where it can be read, which may be before what could be saved of damage.
+            self.last = before
+
+    def _look(self) -> tuple[Hashable, Hashable] | None:
+        return self.store.version() if isinstance(self.store, VersionedStore) else None
 
     def entry(self, entry_id: str) -> Entry | None:
         """The entry of this id, as far as the log is known; None if there is none."""
         return self._ids.get(entry_id)
 
+    def known(self, entry: Entry, *, timed: bool = True) -> Entry | None:
+        """The entry as the log has it; None if it has none of its id.
+
+        Args:
+            entry: The entry.
+            timed: False: the same but for its time is the same.
+
+        Raises:
+            IdError: The log has another one of this id.
+        """
+        there = self._ids.get(entry.id)
+        if there is not None:
+            given = entry if timed else replace(entry, timestamp=there.timestamp)
+            if not is_same(given, there):
+                raise IdError(entry.id, self.path)
+        return there
+
     def refresh(self) -> None:
         """Learn what others have added, and whether a write that failed came to be."""
         with self.lock:
-            match self.mode:
-                case "exclusive":
-                    if self._unsure:
-                        self._take_own()
-                case "shared":
-                    if self._unsure or self.store.append() != self._seen:
-                        self._take_all()
-                    self._take_details()
-                case "read":
-                    self._take_all()
-                    self._take_details()
-                case _:
-                    assert_never(self.mode)
+            if self.mode == "exclusive":
+                if self._unsure:
+                    self._take_own()
+                return
+            version = self._look()
+            if version is not None and version == self._version and not self._unsure:
+                return
+            if self._unsure or self.mode == "read" or self.store.append() != self.last:
+                self._take_all()
+            if version is None or self._version is None or version[1] != self._version[1]:
+                self._take_details()
+            self._version = version
 
     def _take_own(self) -> None:
         """Take in what of a failed batch is in the log. What others wrote there is not ours to know."""
         found = self._read_on()
         if found and self._unsure.issuperset(entry.id for entry in found):
             self._add(found)
+            self._take_details()
         self._unsure.clear()
 
     def _take_all(self) -> None:
@@ -120,7 +151,7 @@ class SessionLog:
 
     def _read_on(self) -> list[Entry]:
         try:
-            return list(self.store.read(after=self._seen or None))
+            return list(self.store.read(after=self.last or None))
         except (CorruptLogError, EntryNotFoundError, StorageError):
             # Damaged, mended, or a batch that was read is gone again: look at all of it, round
             # the damage.
@@ -142,8 +173,8 @@ class SessionLog:
             if entry.id not in self._ids:
                 self._ids[entry.id] = entry
                 self.entries.append(entry)
-        if self.entries:
-            self.head = self._seen = self.entries[-1].id
+        if entries:
+            self.head = self.last = self.entries[-1].id
 
     # --------------------------------------------------------------------------- writing
 
@@ -152,7 +183,8 @@ class SessionLog:
     ) -> None:
         """Add a batch; it is acknowledged on return.
 
-        An error met on the way has the entries and the details of the batch as attributes.
+        An error met on the way has the entries, the details and ``after`` as attributes, if they
+        may be written later.
 
         Raises:
             StorageError: The session only reads, or is closed; or the system refused.
@@ -160,31 +192,47 @@ class SessionLog:
                 last entry known: the lease was lost.
         """
         with self.lock:
+            ids = {entry.id for entry in entries}
             try:
                 self.check_writable()
                 if self._unsure:
                     self.refresh()
-                self._unsure.update(entry.id for entry in entries)
+                self._unsure |= ids
                 self._append(entries, details, after)
+            except (EntryError, IdError):
+                self._unsure -= ids
+                raise
             except BaseException as error:
+                if isinstance(error, (ConflictError, LogBusyError)):
+                    self._unsure -= ids
                 with contextlib.suppress(AttributeError):
                     error.entries = tuple(entries)  # type: ignore[attr-defined]  # any error may come by
                     error.details = tuple(details)  # type: ignore[attr-defined]
+                    error.after = after  # type: ignore[attr-defined]
                 raise
-            self._unsure.clear()
+            self._unsure -= ids
             self.details.update({(detail.id, detail.entry): detail.payload for detail in details})
 
+    def write_again(self, entries: Sequence[Entry], details: Sequence[Detail], after: str | None) -> None:
+        """Add a batch that may be there already. Raises as :meth:`write`, and IdError."""
+        with self.lock:
+            self.refresh()
+            left = [entry for entry in entries if self.known(entry) is None]
+            self.write(left, details, after if left else None)
+
     def _append(self, entries: Sequence[Entry], details: Sequence[Detail], after: str | None) -> None:
-        seen = self._seen
+        last = self.last
+        if self.mode == "exclusive" and after is not None and after != last:
+            raise ConflictError(self.path, after, last)
         try:
-            head = self.store.append(*entries, after=seen if after is None else after, details=details)
+            head = self.store.append(*entries, after=last if after is None else after, details=details)
         except ConflictError:
             if after is not None or self.mode == "exclusive":
                 raise
             # Others wrote in between. What they wrote is read when it is asked for.
             self.head = self.store.append(*entries, details=details)
             return
-        if after is not None and after != seen:
+        if after is not None and after != last:
             self.head = head
         elif entries and head == entries[-1].id:
             self._add(entries)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
@@ -16,11 +16,19 @@ from ..errors import EntryError
 from ..items import ToolCallPart
 from ..items.shapes import answer_item, is_from_model, shape_of
 from ..response import ToolCall
-from ..response.calls import call_of
-from ..response.finish import CUTTING
+from ..response.calls import call_of, is_cut_call
 from ..store import DetailKey
 
-__all__ = ["CallRecorder", "OpenCall", "Place", "answer", "find_call", "has_started", "open_calls"]
+__all__ = [
+    "CallRecorder",
+    "OpenCall",
+    "Place",
+    "answer",
+    "find_call",
+    "has_started",
+    "newer_holder",
+    "open_calls",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +84,44 @@ class Place(NamedTuple):
     part: ToolCallPart
 
 
-def find_call(call_id: str, entries: Sequence[Entry]) -> Place:
-    """The newest call with an id.
+def find_call(call: ToolCall, entries: Sequence[Entry], entry: Entry | None) -> Place:
+    """Where a call stands: in the entry that it names, or else the newest of its id.
+
+    Args:
+        call: The call.
+        entries: The whole log.
+        entry: The entry that the call names; None if it names none.
 
     Raises:
         EntryError: There is none.
     """
+    for holder in reversed(entries) if entry is None else (entry,):
+        if isinstance(holder, MessageEntry) and not holder.interrupted:
+            for part in items.tool_calls(holder.message):
+                if part.id == call.id and call.id:
+                    return Place(holder, part)
+    where = "no entry" if entry is None else f"the entry {entry.id!r} does not"
+    raise EntryError("$.call", f"{where} hold{'s' if entry is None else ''} a call with the id {call.id!r}")
+
+
+def newer_holder(place: Place, entries: Sequence[Entry]) -> str | None:
+    """The entry of a later answer that holds a call of the same id; None if there is none.
+
+    What is added now would answer that one.
+    """
+    newer: str | None = None
+    later: str | None = None
     for entry in reversed(entries):
-        if isinstance(entry, MessageEntry):
-            for part in items.tool_calls(entry.message):
-                if part.id == call_id and call_id:
-                    return Place(entry, part)
-    raise EntryError("$.call", f"no entry holds a call with the id {call_id!r}")
+        if entry.id == place.entry.id:
+            return later
+        if not isinstance(entry, MessageEntry) or entry.interrupted:
+            continue
+        if newer is None:
+            holds = any(part.id == place.part.id for part in items.tool_calls(entry.message))
+            newer = entry.id if holds else None
+        elif not is_from_model(entry.message):
+            later = newer
+    return None
 
 
 def answer(place: Place, content: Any, *, is_error: bool, outcome: ToolOutcome | None) -> Item:
@@ -120,36 +154,37 @@ def open_calls(entries: Sequence[Entry], details: Mapping[DetailKey, Json]) -> t
     holders = _holders(entries, {entry_id for entry_id, _ in count})
     found = []
     for (entry_id, call_id), times in count.items():
-        entry, is_cut = holders[entry_id]
+        entry, finish = holders[entry_id]
         parts = [part for part in items.tool_calls(entry.message) if part.id == call_id]
         # Outputs are dealt in order, so the last calls of an id are those without.
-        found += [_open_call(Place(entry, part), details, is_cut) for part in parts[-times:]]
+        found += [_open_call(Place(entry, part), details, finish) for part in parts[-times:]]
     return tuple(found)
 
 
-def _holders(entries: Sequence[Entry], wanted: set[str]) -> dict[str, tuple[MessageEntry, bool]]:
-    """The entries that hold calls, and whether the response of each ended before it was whole."""
-    found: dict[str, tuple[MessageEntry, bool]] = {}
-    is_cut = False
+def _holders(entries: Sequence[Entry], wanted: set[str]) -> dict[str, tuple[MessageEntry, str | None]]:
+    """The entries that hold calls, and why the answer of each ended; ``""`` where none is on record."""
+    found: dict[str, tuple[MessageEntry, str | None]] = {}
+    finish: str | None = ""
     for entry in entries:
         if not isinstance(entry, MessageEntry):
             continue
         if entry.response is not None:
-            is_cut = entry.response.finish_reason in CUTTING
+            finish = entry.response.finish_reason
         elif not is_from_model(entry.message):
-            is_cut = False
+            finish = ""
         if entry.id in wanted:
-            found[entry.id] = (entry, is_cut)
+            found[entry.id] = (entry, finish)
     return found
 
 
-def _open_call(place: Place, details: Mapping[DetailKey, Json], is_cut: bool) -> OpenCall:
+def _open_call(place: Place, details: Mapping[DetailKey, Json], finish: str | None) -> OpenCall:
     name = place.part.id or ""
     payloads = [details.get((name, place.entry.id)), details.get((name, None))]
     outcome = next(filter(None, map(read_outcome, payloads)), None)
     started = next(filter(None, map(read_started, payloads)), None)
+    is_cut = is_cut_call(place.entry.message, place.part, finish)
     return OpenCall(
-        call=call_of(place.part, is_cut=is_cut),
+        call=replace(call_of(place.part, is_cut=is_cut), entry=place.entry.id),
         entry=place.entry.id,
         has_begun=started is not None or outcome is not None,
         started_at=None if started is None else started.at,

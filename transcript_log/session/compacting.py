@@ -19,7 +19,7 @@ from ..entries import (
     MessageEntry,
     RecordedUsage,
 )
-from ..errors import EntryError, EntryNotFoundError
+from ..errors import ContextError, EntryError, EntryNotFoundError
 from ..families import Target
 from ..items.portable import without_thinking
 from ..items.shapes import is_from_model, user_item, with_output
@@ -46,7 +46,8 @@ class CompactionPlan:
         first_kept: The id of the first of them; None if none stays.
         target: Whom the context is for.
         tokens_before: The size of the whole context now.
-        tokens_kept: What the kept entries weigh.
+        tokens_summarized: What goes weighs.
+        tokens_kept: What stays weighs.
         compaction: The compaction that is the newest now; None if there is none.
         head: The last entry of the log now; what comes later stays too.
         stand_ins: The entries among those that go which stand for outputs nobody recorded.
@@ -57,6 +58,7 @@ class CompactionPlan:
     first_kept: str | None
     target: Target
     tokens_before: int
+    tokens_summarized: int
     tokens_kept: int
     compaction: str | None
     head: str
@@ -128,22 +130,43 @@ def make_plan(
         at = next((place for place, entry in enumerate(kept) if entry.id == first_kept), None)
         if at is None:
             raise _no_such(first_kept, entries)
-        cut = max((one for one in cuts if one <= at), default=0)
+        wanted = [max((one for one in cuts if one <= at), default=0)]
     else:
         assert keep_tokens is not None
-        fitting = (one for one in cuts if suffix[one] <= keep_tokens)
-        cut = next(fitting, max(cuts, default=0))
-    if cut == 0:
-        return None
+        if suffix[0] <= keep_tokens:
+            return None
+        wanted = [one for one in cuts if suffix[one] <= keep_tokens] or cuts[-1:]
+    for cut in wanted:
+        plan = _plan(entries, target, details, kept, cut, weigh_item or weigh, suffix[cut]) if cut else None
+        if plan is not None:
+            return plan
+    return None
+
+
+def _plan(
+    entries: Sequence[Entry],
+    target: Target,
+    details: Mapping[DetailKey, Json],
+    kept: Sequence[MessageEntry],
+    cut: int,
+    weigh_item: Weigh,
+    tokens_kept: int,
+) -> CompactionPlan | None:
+    """The plan of a cut before ``kept[cut]``; None if nothing of what goes can be sent."""
     stays = {entry.id for entry in kept[cut:]}
     goes = [entry for entry in entries if entry.id not in stays or not isinstance(entry, MessageEntry)]
+    try:
+        summarize = build_context(goes, target, details=details)
+    except ContextError:
+        return None
     return CompactionPlan(
-        summarize=build_context(goes, target, details=details),
+        summarize=summarize,
         keep=tuple(kept[cut:]),
         first_kept=kept[cut].id if cut < len(kept) else None,
         target=target,
         tokens_before=build_context(entries, target, details=details).size,
-        tokens_kept=suffix[cut],
+        tokens_summarized=sum(map(weigh_item, summarize.items)),
+        tokens_kept=tokens_kept,
         compaction=newest_compaction_id(entries),
         head=entries[-1].id,
         stand_ins=frozenset(entry.id for entry in goes if isinstance(entry, MessageEntry) and entry.stand_in),
@@ -156,6 +179,8 @@ def _cuts(kept: Sequence[MessageEntry], rows: Sequence[ContextRow], waiting: set
     calls: dict[str, int] = {}
     early: dict[str, int] = {}
     for place, row in enumerate(rows):
+        if kept[place].interrupted:
+            continue
         asked, given = items.calls_and_outputs(row.item)
         hosted = [half.id for half in items.hosted_calls(row.item)]
         hosted += [half.id for half in items.hosted_outputs(row.item)]
@@ -223,12 +248,13 @@ def draft_compaction(
     if not text.strip() and not replacement:
         raise EntryError("$.compaction.summary", "the summary is blank, and nothing else replaces what goes")
     usage = None if response is None or response.usage is None else response.usage.recorded()
-    stands = [*replacement] or [user_item(text)]
+    added = sum(map(weigh, replacement or [user_item(text)]))
     return Compaction(
         summary=text,
         first_kept_entry_id=plan.first_kept,
         tokens_before=plan.tokens_before,
-        tokens_after=plan.tokens_kept + sum(map(weigh, stands)),
+        # What the whole took was counted, system prompt and tools included; what goes was weighed.
+        tokens_after=max(plan.tokens_before - plan.tokens_summarized, plan.tokens_kept) + added,
         read_files=tuple(read_files),
         modified_files=tuple(modified_files),
         provider=None if response is None else response.provider,

@@ -37,8 +37,12 @@ from ..entries import (
 )
 from ..errors import (
     ConflictError,
+    CorruptLogError,
     EntryError,
+    EntryNotFoundError,
     FamilyRequiredError,
+    IdError,
+    LateOutputError,
     StorageError,
 )
 from ..families import Target
@@ -50,10 +54,18 @@ from ..memory import MemoryStore
 from ..response import ModelResponse, ToolCall
 from ..store import FollowableStore, Store
 from ._log import Mode, SessionLog, refuse_existing
-from .calls import CallRecorder, OpenCall, Place, answer, find_call, has_started, open_calls
+from .calls import CallRecorder, OpenCall, Place, answer, find_call, has_started, newer_holder, open_calls
 from .compacting import CompactionPlan, Weigh, draft_compaction, make_plan, newest_compaction_id
 from .forking import fork_log
-from .recording import Recorded, items_of, record_of, request_detail, response_of, unpublished
+from .recording import (
+    Recorded,
+    items_of,
+    record_of,
+    refuse_other_api,
+    request_detail,
+    response_of,
+    unpublished,
+)
 from .runs import RunRecorder
 
 __all__ = ["Session"]
@@ -244,20 +256,26 @@ class Session:
             return open_calls(self._log.entries, self._log.details)
 
     def follow(
-        self, after: str | None = None, *, stop: Callable[[], bool] = lambda: False
+        self,
+        after: str | None = None,
+        *,
+        stop: Callable[[], bool] = lambda: False,
+        on_damage: Callable[[CorruptLogError], None] | None = None,
     ) -> Iterator[tuple[Entry, ...]]:
         """Whole batches: those that are there, then those that come, until ``stop`` says so.
 
         Args:
             after: Give only what follows the entry with this id.
             stop: Asked after each look.
+            on_damage: Told of damaged lines, which are then passed over; without it they raise.
 
         Raises:
             StorageError: The store cannot tell.
+            CorruptLogError: A line is damaged.
         """
         if not isinstance(self._log.store, FollowableStore):
             raise StorageError(self._log.path, "follow the log", "this store cannot tell of what comes")
-        return self._log.store.follow(after, stop=stop)
+        return self._log.store.follow(after, stop=stop, on_damage=on_damage)
 
     # --------------------------------------------------------------------------- writing
 
@@ -295,11 +313,19 @@ class Session:
             self._message(item, family=family, invocation=invocation if index == 0 else None)
             for index, item in enumerate(items)
         ]
-        if ids is not None:
-            self._log.refresh()
-            made = [self._as_known(replace(entry, id=one)) for entry, one in zip(made, ids, strict=True)]
-        self._write(made, after=after)
-        return tuple(made)
+        if ids is None:
+            self._write(made, after=after)
+            return tuple(made)
+        named = [replace(entry, id=one) for entry, one in zip(made, ids, strict=True)]
+
+        def missing() -> tuple[list[Entry], list[Detail]]:
+            # A second try has another time.
+            return [entry for entry in named if self._log.known(entry, timed=False) is None], []
+
+        with self._log.lock:
+            self._write_in_view(missing, after)
+            there = [self._log.entry(entry.id) for entry in named]
+        return tuple(entry for entry in there if isinstance(entry, MessageEntry))
 
     def add_response(
         self, raw: Any, *, to: Context, request: Json = None, interrupted: bool = False
@@ -316,11 +342,13 @@ class Session:
         Raises:
             FamilyRequiredError: The context is for no target.
             ResponseError: It is no response.
+            EntryError: It is one of another API; or it cannot be stored.
         """
         target = to.target
         if target is None:
             raise FamilyRequiredError(0)
         response = response_of(raw)
+        refuse_other_api(response, target)
         details = [] if request is None else [request_detail(request)]
         digest = details[0].id.removeprefix("request:") if details else None
         record = record_of(response, digest)
@@ -334,22 +362,35 @@ class Session:
             for index, item in enumerate(items_of(response))
         ]
         stand_ins: list[MessageEntry] = []
-        with self._log.lock:
-            if entries and not interrupted and to.stand_ins:
-                self._log.refresh()
-                stand_ins = [
-                    self._message(item, family=self._family_of(holder), stand_in=True)
-                    for item, holder in unpublished(to, self._log.entries)
-                ]
-            if entries:
+
+        def whole() -> tuple[list[Entry], list[Detail]]:
+            stand_ins[:] = [
+                self._message(item, family=self._family_of(holder), stand_in=True)
+                for item, holder in unpublished(to, self._log.entries)
+            ]
+            known = [detail for detail in details if (detail.id, None) not in self._log.details]
+            return [*stand_ins, *entries], known
+
+        if to.stand_ins and not interrupted:
+            self._write_in_view(whole)
+        else:
+            with self._log.lock:
                 known = [detail for detail in details if (detail.id, None) not in self._log.details]
-                self._write([*stand_ins, *entries], known)
+                self._write(entries, known)
         return Recorded(tuple(entries), response, tuple(stand_ins))
 
     def add_output(
-        self, call: ToolCall, content: Any, *, is_error: bool = False, outcome: ToolOutcome | None = None
+        self,
+        call: ToolCall | OpenCall,
+        content: Any,
+        *,
+        is_error: bool = False,
+        outcome: ToolOutcome | None = None,
     ) -> MessageEntry:
         """Answer a call, in the shape of the item that holds it.
+
+        A call that a stand-in has answered for good takes no output any more: tell the model what
+        came of it in a message. :meth:`open_calls` says which calls wait.
 
         Args:
             call: The call.
@@ -359,42 +400,41 @@ class Session:
 
         Raises:
             EntryError: There is no such call; or the content cannot be stored.
+            LateOutputError: It would answer a newer call with the same id.
         """
         with self._log.lock:
             return self._answer(self._place(call), content, is_error=is_error, outcome=outcome)
 
     @contextlib.contextmanager
-    def call(self, call: ToolCall) -> Iterator[CallRecorder]:
+    def call(self, call: ToolCall | OpenCall) -> Iterator[CallRecorder]:
         """Run a tool inside this: its start is on disk before it runs, its output and outcome after.
 
-        What the body raises becomes an output that says so, and is raised again.
+        What the body raises becomes an output that says so, and is raised again. If that output
+        cannot be written, :meth:`retry` with the body's own error writes it.
 
         Raises:
             EntryError: There is no such call; or what the tool gave back cannot be stored.
+            LateOutputError: Its output would answer a newer call with the same id.
         """
         with self._log.lock:
             place = self._place(call)
-            started = Detail(
-                id=call.id, payload=started_payload(ToolStarted(at=self._clock())), entry=place.entry.id
-            )
-            self._write((), [started])
-        recorder = CallRecorder(call)
+            started = started_payload(ToolStarted(at=self._clock()))
+            self._write((), [Detail(id=place.part.id or "", payload=started, entry=place.entry.id)])
+        recorder = CallRecorder(call.call if isinstance(call, OpenCall) else call)
         try:
             yield recorder
         except BaseException as error:
             failed = isinstance(error, Exception)
             outcome = ToolOutcome(status="failed" if failed else "cancelled", error_code=type(error).__name__)
-            try:
+            with _noting(error, "that"):
                 self._answer(place, _told(error), is_error=True, outcome=outcome)
-            except Exception as other:  # noqa: BLE001 - the body's own error matters more
-                error.add_note(f"transcript_log could not record that: {other}")
             raise
         outcome = recorder.outcome or ToolOutcome(status="failed" if recorder.is_error else "success")
         try:
             self._answer(place, recorder.content, is_error=recorder.is_error, outcome=outcome)
         except EntryError as error:
             # The tool has run: it must not look as if nobody knew how it ended.
-            self._answer(place, _UNSTORED.format(error=error), is_error=True, outcome=None)
+            self._answer(place, _UNSTORED.format(error=error), is_error=True, outcome=outcome)
             raise
 
     def attach(self, attachment: ContextAttachment) -> ContextEntry:
@@ -416,34 +456,36 @@ class Session:
 
     @contextlib.contextmanager
     def run(self) -> Iterator[RunRecorder]:
-        """One run of the agent: how it ended and what it added first are put on record after it."""
+        """One run of the agent: how it ended and what it added first are put on record after it.
+
+        Runs may be nested. Those of several threads at once each count what any of them adds.
+        """
         self._log.check_writable()
         recorder = RunRecorder(self._clock())
-        self._runs.append(recorder)
+        with self._log.lock:
+            self._runs.append(recorder)
         try:
             yield recorder
         except BaseException as error:
-            self._runs.remove(recorder)
-            try:
+            with _noting(error, "the run"):
                 self._end(recorder, error)
-            except Exception as other:  # noqa: BLE001 - the body's own error matters more
-                error.add_note(f"transcript_log could not record the run: {other}")
             raise
-        self._runs.remove(recorder)
         self._end(recorder, None)
 
     def retry(self, error: BaseException) -> tuple[Entry, ...]:
         """Write what could not be written when ``error`` was raised; what came to be counts once.
 
-        Works in a session that was opened anew, too.
+        Works in a session that was opened anew, too. What was to follow a certain entry is
+        written only there: a compaction, if nothing has been added since.
 
         Raises:
             EntryError: The error carries nothing to write.
+            ConflictError: The log has gone on since, and what was to be written must not follow that.
         """
         entries, details = getattr(error, "entries", ()), getattr(error, "details", ())
         if not (entries or details):
             raise EntryError("$", f"a {type(error).__name__} carries nothing to write")
-        self._write(entries, details)
+        self._log.write_again(entries, details, getattr(error, "after", None))
         return tuple(entries)
 
     # ------------------------------------------------------------------------ compacting
@@ -508,6 +550,7 @@ class Session:
         Raises:
             EntryError: The summary is blank, and there is no replacement.
             ConflictError: There was another compaction since the plan.
+            EntryNotFoundError: The plan is of another session.
         """
         draft = draft_compaction(
             plan,
@@ -521,25 +564,20 @@ class Session:
         return self._compact(plan, draft)
 
     def _compact(self, plan: CompactionPlan, draft: Compaction) -> CompactionEntry:
-        with self._log.lock:
-            for attempt in range(_ATTEMPTS):
-                self._log.refresh()
-                newest = newest_compaction_id(self._log.entries)
-                if newest != plan.compaction:
-                    raise ConflictError(self._log.path, plan.compaction or "", newest or "")
-                kept = plan.first_kept or self._first_since(plan.head)
-                entry = new_compaction(
-                    replace(draft, first_kept_entry_id=kept), clock=self._clock, id_source=self._new_id
-                )
-                try:
-                    self._write([entry], after=self._log.head)
-                except ConflictError:
-                    # Somebody else's batch came in between: is it another compaction?
-                    if self._log.mode == "exclusive" or attempt == _ATTEMPTS - 1:
-                        raise
-                else:
-                    return entry
-        raise AssertionError("unreachable")
+        def checked() -> tuple[list[Entry], list[Detail]]:
+            newest = newest_compaction_id(self._log.entries)
+            if newest != plan.compaction:
+                raise ConflictError(self._log.path, plan.compaction or "", newest or "", "compaction")
+            for entry_id in (plan.head, plan.first_kept):
+                if entry_id is not None and self._log.entry(entry_id) is None:
+                    raise EntryNotFoundError(entry_id, self._log.path)
+            kept = plan.first_kept or self._first_since(plan.head)
+            made = replace(draft, first_kept_entry_id=kept)
+            return [new_compaction(made, clock=self._clock, id_source=self._new_id)], []
+
+        (entry,) = self._write_in_view(checked)
+        assert isinstance(entry, CompactionEntry)
+        return entry
 
     def _first_since(self, head: str) -> str | None:
         """The first message after an entry: of what came since a plan that keeps nothing."""
@@ -573,46 +611,97 @@ class Session:
     def _message(self, item: Item, **more: Any) -> MessageEntry:
         return new_message(item, clock=self._clock, id_source=self._new_id, **more)
 
-    def _as_known(self, entry: MessageEntry) -> MessageEntry:
-        """The entry as it is in the log, if it is: a second try has another time."""
-        known = self._log.entry(entry.id)
-        if isinstance(known, MessageEntry) and replace(entry, timestamp=known.timestamp) == known:
-            return known
-        return entry
-
     def _family_of(self, entry_id: str) -> str | None:
         entry = self._log.entry(entry_id)
         return entry.family if isinstance(entry, MessageEntry) else None
 
-    def _place(self, call: ToolCall) -> Place:
-        with contextlib.suppress(EntryError):
-            return find_call(call.id, self._log.entries)
-        self._log.refresh()
-        return find_call(call.id, self._log.entries)
+    def _place(self, given: ToolCall | OpenCall) -> Place:
+        call = given.call if isinstance(given, OpenCall) else given
+        for is_new in (False, True):
+            if is_new:
+                self._log.refresh()
+            entry = None if call.entry is None else self._log.entry(call.entry)
+            if call.entry is not None and entry is None:
+                continue
+            with contextlib.suppress(EntryError):
+                return find_call(call, self._log.entries, entry)
+        if call.entry is not None and entry is None:
+            raise EntryNotFoundError(call.entry, self._log.path)
+        return find_call(call, self._log.entries, entry)
 
     def _answer(
         self, place: Place, content: Any, *, is_error: bool, outcome: ToolOutcome | None
     ) -> MessageEntry:
         name, holder = place.part.id or "", place.entry.id
-        item = answer(place, content, is_error=is_error, outcome=outcome)
-        if outcome is None and (is_error or has_started(name, holder, self._log.details)):
-            outcome = ToolOutcome(status="failed" if is_error else "success")
-        entry = self._message(item, family=place.entry.family)
-        told = [] if outcome is None else [Detail(id=name, payload=outcome_payload(outcome), entry=holder)]
-        self._write([entry], told)
+        with self._log.lock:
+            item = answer(place, content, is_error=is_error, outcome=outcome)
+            if outcome is None and (is_error or has_started(name, holder, self._log.details)):
+                outcome = ToolOutcome(status="failed" if is_error else "success")
+            entry = self._message(item, family=place.entry.family)
+            told = (
+                [] if outcome is None else [Detail(id=name, payload=outcome_payload(outcome), entry=holder)]
+            )
+            newer = newer_holder(place, self._log.entries)
+            if newer is not None:
+                self._write((), told)
+                raise LateOutputError(self._log.path, name, holder, newer)
+            self._write([entry], told)
         return entry
 
     def _end(self, recorder: RunRecorder, error: BaseException | None) -> None:
-        run = recorder.ended(self._clock(), error)
-        self._write([new_run(run, clock=self._clock, id_source=self._new_id)])
+        with self._log.lock:
+            self._runs.remove(recorder)
+            run = recorder.ended(self._clock(), error)
+            self._write([new_run(run, clock=self._clock, id_source=self._new_id)])
+
+    def _write_in_view(
+        self, make: Callable[[], tuple[list[Entry], list[Detail]]], after: str | None = None
+    ) -> list[Entry]:
+        """Write what is made in view of the log as it is; made anew if others write in between.
+
+        Args:
+            make: Gives a batch; an empty one is not written.
+            after: The id that the log must end with; None: whatever it ends with.
+        """
+        with self._log.lock:
+            for attempt in range(_ATTEMPTS):
+                self._log.refresh()
+                entries, details = make()
+                if not (entries or details):
+                    return entries
+                try:
+                    self._write(entries, details, self._log.last if after is None else after)
+                except (ConflictError, IdError):
+                    if after is not None or self._log.mode == "exclusive" or attempt == _ATTEMPTS - 1:
+                        raise
+                    before = self._log.last
+                    self._log.refresh()
+                    if self._log.last == before:
+                        raise
+                else:
+                    return entries
+        raise AssertionError("unreachable")
 
     def _write(
         self, entries: Sequence[Entry], details: Sequence[Detail] = (), after: str | None = None
     ) -> None:
-        self._log.write(entries, details, after)
-        if entries:
-            for run in self._runs:
+        with self._log.lock:
+            self._log.write(entries, details, after)
+            for run in self._runs if entries else ():
                 run.first_entry_id = run.first_entry_id or entries[0].id
+
+
+@contextlib.contextmanager
+def _noting(error: BaseException, what: str) -> Iterator[None]:
+    """What goes wrong in the body is noted on an error that matters more, with what it carries."""
+    try:
+        yield
+    except Exception as other:  # noqa: BLE001 - see above
+        error.add_note(f"transcript_log could not record {what}: {other}")
+        for name in ("entries", "details", "after"):
+            if not getattr(error, name, None):
+                with contextlib.suppress(AttributeError):
+                    setattr(error, name, getattr(other, name, None))
 
 
 def _told(error: BaseException) -> str:

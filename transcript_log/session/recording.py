@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
@@ -12,6 +13,9 @@ from .. import items
 from ..codec import encode_detail
 from ..context import Context
 from ..entries import Detail, Entry, Item, Json, MessageEntry, ResponseRecord
+from ..errors import EntryError
+from ..families import Target
+from ..items.shapes import is_from_model
 from ..response import (
     ChatResponse,
     FinishReason,
@@ -21,8 +25,17 @@ from ..response import (
     Usage,
     parse_response,
 )
+from ..response.usage import FORMATS
 
-__all__ = ["Recorded", "items_of", "record_of", "request_detail", "response_of", "unpublished"]
+__all__ = [
+    "Recorded",
+    "items_of",
+    "record_of",
+    "refuse_other_api",
+    "request_detail",
+    "response_of",
+    "unpublished",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,21 +43,34 @@ class Recorded:
     """A response that is in the log.
 
     Attributes:
-        entries: Its items; empty if the provider answered with none.
+        entries: Its items. Where the provider answered with none, an empty message stands for
+            it, so that what it took is on record.
         response: What was read of it.
         stand_ins: The outputs that were made up for its context, and are on record since.
     """
 
     entries: tuple[MessageEntry, ...]
     response: ModelResponse
-    stand_ins: tuple[MessageEntry, ...] = field(default=())
+    stand_ins: tuple[MessageEntry, ...] = ()
 
     __hash__ = None  # type: ignore[assignment]  # items are dicts
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
-        """The calls to run, in their order."""
-        return tuple(self.response.tool_calls)
+        """The calls to answer, in their order; none of an answer that was interrupted.
+
+        Run those that are runnable (``ToolCall.is_runnable``), and answer the others with an error.
+        """
+        if any(entry.interrupted for entry in self.entries):
+            return ()
+        holders: dict[str, deque[str]] = {}
+        for entry in self.entries:
+            for part in items.tool_calls(entry.message):
+                holders.setdefault(part.id or "", deque()).append(entry.id)
+        return tuple(
+            replace(call, entry=holders[call.id].popleft()) if holders.get(call.id) else call
+            for call in self.response.tool_calls
+        )
 
     @property
     def text(self) -> str | None:
@@ -69,12 +95,29 @@ def response_of(raw: Any) -> ModelResponse:
     return parse_response(raw)
 
 
+def refuse_other_api(response: ModelResponse, target: Target) -> None:
+    """Raise for an answer of another API than the one that was asked: its private parts would be lost.
+
+    Raises:
+        EntryError: It is.
+    """
+    blocks = getattr(response, "replay_blocks", None)
+    made_by = blocks.format if isinstance(blocks, ReplayBlocks) else target.api
+    if made_by != target.api and {made_by, target.api} <= FORMATS:
+        raise EntryError(
+            "$.response",
+            f"the answer is of the API {made_by!r}, and the context that it answers is for {target.api!r}:"
+            " build the context for the target that is asked",
+        )
+
+
 def items_of(response: ModelResponse) -> tuple[Item, ...]:
-    """The items of a response, as the provider made them."""
+    """The items of a response, as the provider made them; an empty message where it made none."""
     blocks = getattr(response, "replay_blocks", None)
     if not isinstance(blocks, ReplayBlocks):
         blocks = None if response.raw is None else parse_response(response.raw).replay_blocks
-    return () if blocks is None else tuple(blocks.data)
+    made = () if blocks is None else tuple(blocks.data)
+    return made or ({"role": "assistant", "content": []},)
 
 
 def record_of(response: ModelResponse, request: str | None) -> ResponseRecord:
@@ -107,26 +150,29 @@ def request_detail(request: Json) -> Detail:
 def unpublished(context: Context, entries: Sequence[Entry]) -> list[tuple[Item, str]]:
     """The stand-ins of a context that the log does not have, each with the entry of its call.
 
-    What is added now is taken for an output of the newest call with its id, so a stand-in for
-    an older one stays unsaid.
+    What is added now is taken for an output of the newest answer that calls with its id, so a
+    stand-in for an older one stays unsaid.
     """
     wanted = {part.id for row in context.stand_ins for part in items.tool_outputs(row.item)}
-    holders: dict[str | None, str] = {}
+    holders: dict[str | None, set[str]] = {}
+    closed: set[str | None] = set()  # ids whose newest answer lies behind us
     there: set[str | None] = set()
     for entry in reversed(entries):
-        if not wanted - holders.keys():
+        if not wanted - closed:
             break
-        if not isinstance(entry, MessageEntry):
+        if not isinstance(entry, MessageEntry) or entry.interrupted:
             continue
         calls, outputs = items.calls_and_outputs(entry.message)
+        if not is_from_model(entry.message):
+            closed |= holders.keys()
         if entry.stand_in:
             there.update(part.id for part in outputs if part.id not in holders)
         for call in calls:
-            if call.id in wanted:
-                holders.setdefault(call.id, entry.id)
+            if call.id in wanted and call.id not in closed:
+                holders.setdefault(call.id, set()).add(entry.id)
     return [
         (row.item, row.entry)
         for row in context.stand_ins
         for part in items.tool_outputs(row.item)
-        if row.entry is not None and part.id not in there and holders.get(part.id) == row.entry
+        if row.entry is not None and part.id not in there and row.entry in holders.get(part.id, ())
     ]
