@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import fcntl
 import gc
 import inspect
@@ -371,6 +372,36 @@ def test_an_opening_that_is_cancelled_leaves_no_lease_behind(log: Path, times: i
     asyncio.run(main())
 
 
+def test_what_was_opened_for_nobody_is_closed(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Session.create(log).close()
+    opening, go_on, closed = threading.Event(), threading.Event(), threading.Event()
+    kept = []
+    real = Session.__init__
+
+    def slow(self: Session, *args: Any, **more: Any) -> None:
+        kept.append(self)  # so that it is not closed by being forgotten
+        opening.set()
+        assert go_on.wait(10)
+        real(self, *args, **more)
+
+    close = Session.close
+    monkeypatch.setattr(Session, "__init__", slow)
+    monkeypatch.setattr(Session, "close", lambda self: (close(self), closed.set()))
+
+    async def main() -> None:
+        task = asyncio.create_task(AsyncSession.open(log))
+        await asyncio.to_thread(opening.wait, 10)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        go_on.set()
+        assert await asyncio.to_thread(closed.wait, 10)
+
+    asyncio.run(main())
+    monkeypatch.undo()
+    Session.open(log).close()
+
+
 # ---------------------------------------------------------------------------- following
 
 
@@ -454,6 +485,39 @@ def test_more_batches_than_fit_ahead_come_in_order(log: Path) -> None:
                 if len(seen) >= 60:
                     break
         assert seen == [str(number) for number in range(60)]
+
+    asyncio.run(main())
+
+
+def test_a_viewer_that_stops_early_leaves_no_thread_behind(log: Path) -> None:
+    with Session.create(log, durability="os") as made:
+        for number in range(60):
+            made.add(user(str(number)))
+
+    async def main() -> None:
+        async with await AsyncSession.open(log, mode="read") as session:
+            async with contextlib.aclosing(session.follow()) as batches:
+                async for _ in batches:
+                    await asyncio.sleep(0.05)  # until as many are taken ahead as may be
+                    break
+            for _ in range(500):
+                if not any(thread.name == "transcript-log-follow" for thread in threading.enumerate()):
+                    return
+                await asyncio.sleep(0.01)
+            raise AssertionError("the thread goes on for ever")
+
+    asyncio.run(main())
+
+
+def test_a_log_that_has_an_end_is_followed_to_its_end() -> None:
+    class Ending(MemoryStore):
+        def follow(self, after: str | None = None, **_: Any) -> Any:
+            yield from [tuple(self.load())]
+
+    async def main() -> None:
+        async with await AsyncSession.over(Ending()) as session:
+            await session.add(user("x"))
+            assert [len(batch) async for batch in session.follow()] == [1]
 
     asyncio.run(main())
 

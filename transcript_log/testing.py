@@ -23,6 +23,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from typing import Any, Final, TypeAlias
 
 from .apis import api_of, check_items
@@ -322,8 +323,9 @@ class ScriptedModel:
     """A model that answers as its script says, and takes only what its API would take.
 
     Called with the items of a request, it gives the next answer as the raw JSON of the
-    target's API. Answers in words get ids that count up, and a usage by a rough rule, four
-    bytes to a token, so that what goes by the size of a context can be tried. Nothing is random.
+    target's API. Answers in words get ids made of the request and their number, so that a second
+    model on the same log makes others, and a usage by a rough rule, four bytes to a token, so
+    that what goes by the size of a context can be tried. Nothing is random.
 
     Attributes:
         target: Who it stands for.
@@ -341,7 +343,6 @@ class ScriptedModel:
         self.requests: Final[list[tuple[Item, ...]]] = []
         self._script: Final = tuple(script)
         self._next = 0
-        self._calls = 0
 
     @property
     def left(self) -> int:
@@ -382,21 +383,21 @@ class ScriptedModel:
 
     def _spoken(self, parts: Sequence[str | ToolCall], sent: Sequence[Item]) -> dict[str, Any]:
         """An answer in words as the API gives it."""
+        key = f"{sha256(json.dumps(sent).encode()).hexdigest()[:8]}_{self._next}"
         texts = [part for part in parts if isinstance(part, str)]
-        calls = [self._named(part) for part in parts if isinstance(part, ToolCall)]
+        calls = [
+            ToolCall(id=part.id or f"call_{key}_{place}", name=part.name, arguments=part.arguments)
+            for place, part in enumerate((part for part in parts if isinstance(part, ToolCall)), 1)
+        ]
         given, said = _weight(sent), _weight([*texts, *[[part.name, part.arguments] for part in calls]])
         return raw_answer(
             self.target.api,
-            id=f"resp_{self._next}",
+            id=f"resp_{key}",
             model=self.target.model,
             text="\n".join(texts) if texts else None,
             calls=calls,
             usage=Usage(input=given, output=said, total=given + said),
         )
-
-    def _named(self, part: ToolCall) -> ToolCall:
-        self._calls += 1
-        return ToolCall(id=part.id or f"call_{self._calls}", name=part.name, arguments=part.arguments)
 
 
 def _weight(value: Any) -> int:
