@@ -581,3 +581,13 @@ def test_two_windows_publish_a_stand_in_once(tmp_path: Path) -> None:
     assert two.add_response(answered(C, "b"), to=second).stand_ins == ()
     one.close()
     two.close()
+
+
+def test_an_output_that_is_an_object_is_told_as_what_it_is() -> None:
+    session = Session.in_memory()
+    session.add(user("x"))
+    (one,) = session.add_response(answered(A, "", "c1"), to=session.context(A)).calls
+    session.add_output(one, {"a": 1})
+    (change,) = session.context(A).changes
+    assert change.rule == "output-content"
+    assert session.context(A).items[-1]["content"][0]["content"] == '{"a": 1}'

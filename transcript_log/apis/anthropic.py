@@ -605,6 +605,7 @@ def _mended_result(block: Mapping[str, Any], piece: Piece, notes: Notes) -> Mapp
     call_id = block.get("tool_use_id")
     content = block.get("content")
     new = content
+    rule, why = "blank-text", "blank text was taken out of the output"
     if type(content) is str:
         if content and not content.strip():
             new = None
@@ -617,15 +618,9 @@ def _mended_result(block: Mapping[str, Any], piece: Piece, notes: Notes) -> Mapp
         new = content if len(kept) == len(content) else kept or None
     elif content is not None:
         new = items.output_text(content)
+        rule, why = "output-content", "an output that is neither text nor blocks goes as text"
     if new is not content:
-        notes.add(
-            "rewritten",
-            "blank-text",
-            "blank text was taken out of the output",
-            piece,
-            call=call_id,
-            item=block,
-        )
+        notes.add("rewritten", rule, why, piece, call=call_id, item=block)
         block = {key: value for key, value in block.items() if key != "content"}
         if new is not None:
             block["content"] = new
