@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 
 import pytest
 
-from transcript_log import ConflictError, MessageEntry, Session, Store, Target, new_header
+from transcript_log import (
+    ConflictError,
+    CorruptLogError,
+    Detail,
+    MessageEntry,
+    Session,
+    Store,
+    Target,
+    new_header,
+)
 from transcript_log.lines import Kind, LineStore, Row
 from transcript_log.testing import StoreContract
 
@@ -84,6 +93,26 @@ def test_nothing_is_left_of_a_batch_that_could_not_be_kept() -> None:
     store.broken = False
     assert store.load() == [said("a")]
     assert store.append(said("b")) == "b"
+
+
+@pytest.mark.parametrize(
+    ("row", "read"),
+    [
+        (("entry", "b", b'{"type":"message"}'), lambda store: store.load()),
+        (("detail", "", b"[]"), lambda store: store.details()),
+    ],
+)
+def test_a_line_that_cannot_be_read_is_damage(row: Row, read: Callable[[ListStore], object]) -> None:
+    store = ListStore([])
+    store.append(said("a"), details=[Detail(id="c", payload=1)])
+    store.rows.append(row)
+    with pytest.raises(CorruptLogError, match=r"a list: line 2 .*: no (entry|detail): "):
+        read(store)
+
+
+def test_a_header_that_cannot_be_read_is_damage() -> None:
+    with pytest.raises(CorruptLogError, match="no header: "):
+        ListStore([("header", "", b"{}")]).header()
 
 
 def test_a_session_in_two_windows_runs_over_it() -> None:

@@ -7,18 +7,20 @@ already. Where lines are kept is for a subclass to say.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 from ._active import active_from
 from ._batch import encode_batch, left_to_write
 from .codec import decode_detail, decode_entry, decode_header, encode_header
 from .entries import Detail, Entry, Header, Json, new_header
-from .errors import ConflictError, EntryNotFoundError
+from .errors import ConflictError, CorruptLogError, EntryError, EntryNotFoundError
 from .store import DetailKey
 
 __all__ = ["Kind", "LineStore", "Row"]
+
+T = TypeVar("T")
 
 Kind: TypeAlias = Literal["header", "entry", "detail"]
 """What a line is: the one header, an entry, or a record beside them."""
@@ -31,7 +33,8 @@ class LineStore(ABC):
     """A store that keeps lines wherever a subclass does.
 
     It holds nothing in memory, so several may share what keeps the lines. :meth:`head` and
-    :meth:`find` look at all entries; a subclass may be quicker.
+    :meth:`find` look at all entries; a subclass may be quicker. A line that cannot be read is a
+    :class:`CorruptLogError`, which counts the lines of its kind from 1.
 
     Args:
         path: What errors call the log.
@@ -69,7 +72,7 @@ class LineStore(ABC):
 
     def header(self) -> Header | None:
         """The header; None as long as nothing was appended."""
-        return next((decode_header(line) for _, line in self.lines("header")), None)
+        return next(self._read("header", decode_header, self.lines("header")), None)
 
     def read(self, after: str | None = None) -> Iterator[Entry]:
         """The entries in order; see :meth:`Store.read`."""
@@ -77,7 +80,7 @@ class LineStore(ABC):
         start = next((at for at, (entry_id, _) in enumerate(rows, 1) if entry_id == after), 0)
         if after and not start:
             raise EntryNotFoundError(after, self.path)
-        return (decode_entry(line, sealed=True) for _, line in rows[start:])
+        return self._read("entry", decode_entry, rows[start:], start + 1)
 
     def load(self) -> list[Entry]:
         """All entries, in order."""
@@ -90,7 +93,7 @@ class LineStore(ABC):
 
     def details(self) -> dict[DetailKey, Json]:
         """The payloads of the details; of several for one key the last."""
-        records = (decode_detail(line) for _, line in self.lines("detail"))
+        records = self._read("detail", decode_detail, self.lines("detail"))
         return {(record.id, record.entry): record.payload for record in records if record is not None}
 
     def append(self, *entries: Entry, after: str | None = None, details: Sequence[Detail] = ()) -> str:
@@ -98,7 +101,9 @@ class LineStore(ABC):
         batch = encode_batch(entries, details, self.path)
         with self.alone():
             there = self.find({entry.id for entry, _ in batch.entries}) if batch.entries else {}
-            left = left_to_write(batch, there, lambda ids: _decoded(there, ids), self.path)
+            left = left_to_write(
+                batch, there, lambda ids: {one: decode_entry(there[one]) for one in ids}, self.path
+            )
             head = self.head()
             if (left or not batch.entries) and after is not None and head != after:
                 raise ConflictError(self.path, after, head)
@@ -110,6 +115,11 @@ class LineStore(ABC):
                 self.write(rows)
             return left[-1][0].id if left else head
 
-
-def _decoded(lines: Mapping[str, bytes], ids: Collection[str]) -> dict[str, Entry]:
-    return {entry_id: decode_entry(lines[entry_id]) for entry_id in ids}
+    def _read(
+        self, kind: Kind, decode: Callable[[bytes], T], rows: Iterable[tuple[str, bytes]], first: int = 1
+    ) -> Iterator[T]:
+        for number, (_, line) in enumerate(rows, first):
+            try:
+                yield decode(line)
+            except EntryError as error:
+                raise CorruptLogError(self.path, number, 0, f"no {kind}: {error}") from error
