@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -14,6 +15,7 @@ from typing import Final
 import click
 import pytest
 
+from transcript_log import Session
 from transcript_log.cli import main
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -56,6 +58,47 @@ def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pyte
     for line, block in python_blocks(text_of(page)):
         code = compile("\n" * (line - 1) + block, str(page), "exec")
         exec(code, names)
+
+
+def shown_by(page: str, command: str) -> list[str]:
+    """The lines that a page shows below a command."""
+    found = re.search(rf"^    \$ {re.escape(command)}\n((?:    (?!\$ ).*\n)+)", page, re.MULTILINE)
+    assert found, command
+    return [line.removeprefix("    ") for line in found[1].splitlines()]
+
+
+def test_the_agent_of_the_readme_is_killed_and_goes_on_as_shown(tmp_path: Path) -> None:
+    page = text_of(ROOT / "README.md")
+    _, agent = python_blocks(page)[0]
+    assert agent.count("\n") < 25
+    assert "$ python agent.py & sleep 1; kill -9 $!" in page
+    (tmp_path / "agent.py").write_text(agent, encoding="utf-8")
+    log = tmp_path / "session.jsonl"
+
+    def start(*words: str) -> subprocess.Popen[str]:
+        env = {**os.environ, "PYTHONPATH": str(ROOT)}
+        return subprocess.Popen(
+            [sys.executable, *words], cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True
+        )
+
+    with start("agent.py") as first:
+        began = time.monotonic()
+        while not (log.exists() and [one.state for one in seen(log).open_calls()] == ["began"]):
+            assert time.monotonic() - began < 30
+            time.sleep(0.01)
+        first.kill()
+        assert first.communicate()[0] == ""
+    with start("agent.py") as second:
+        assert second.communicate(timeout=60)[0].splitlines() == shown_by(page, "python agent.py")
+    with start("-m", "transcript_log", "replay", "session.jsonl") as replay:
+        told = replay.communicate(timeout=60)[0]
+    pieces = "\n".join(shown_by(page, "transcript-log replay session.jsonl")).split("…\n")
+    assert [piece in told for piece in pieces] == [True] * 3
+    assert pieces[0] == ""
+
+
+def seen(log: Path) -> Session:
+    return Session.open(log, mode="read")
 
 
 @pytest.mark.parametrize("name", COMMANDS)

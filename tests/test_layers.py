@@ -49,6 +49,7 @@ FLOORS: Final = {
     "compaction": 3,
     "apis": 3,
     "jsonl": 3,
+    "lines": 3,
     "memory": 3,
     "reconcile": 3,
     "context": 4,

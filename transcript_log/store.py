@@ -1,8 +1,9 @@
 """What a store of entries promises, as protocols.
 
 Two stores come with this package, :class:`transcript_log.JsonlStore` and
-:class:`transcript_log.MemoryStore`; others may be written. ``transcript_log.testing``
-has the tests that every store must pass.
+:class:`transcript_log.memory.MemoryStore`; others may be written, the quickest way over
+:class:`transcript_log.lines.LineStore`. ``transcript_log.testing`` has the tests that every
+store must pass.
 """
 
 from __future__ import annotations
