@@ -25,7 +25,7 @@ async def subagent(call, parent):
 
 async def run_tool(session, call):
     async with session.call(call) as tool:
-        tool.output(await subagent(call, parent=session.store.header().id))
+        tool.output(await subagent(call, parent=session.id))
 
 
 async def main():

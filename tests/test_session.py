@@ -354,7 +354,10 @@ def test_of_calls_with_one_id_in_one_message_the_last_are_open(session: Session)
 def test_an_open_call_of_an_answer_that_was_cut_off_stays_one_that_must_not_run(log: Path) -> None:
     with Session.create(log) as session:
         cut = responses([call("c1")], "incomplete", incomplete_details={"reason": "max_output_tokens"})
-        (one,) = opened(session, cut)
+        session.add(user("x"))
+        recorded = session.add_response(cut, to=session.context(R))
+        assert recorded.calls == ()
+        (one,) = recorded.response.tool_calls
         assert one.is_cut
     with Session.open(log) as session:
         (waiting,) = session.open_calls()

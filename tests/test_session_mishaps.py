@@ -28,7 +28,7 @@ from transcript_log import (
 from transcript_log.errors import EntryNotFoundError, LateOutputError
 from transcript_log.items import tool_outputs
 from transcript_log.memory import MemoryStore
-from transcript_log.response import ToolCall, parse_response
+from transcript_log.response import FinishReason, ToolCall, make_response, parse_response
 
 R: Final = Target("openai-responses", "gpt-5.4")
 C: Final = Target("openai-chat", "glm-5")
@@ -335,9 +335,11 @@ def test_a_call_that_may_not_be_whole_is_never_runnable(target: Target, raw: dic
     session = Session.in_memory()
     session.add(user("x"))
     recorded = session.add_response(raw, to=session.context(target))
-    assert [one.is_runnable for one in recorded.calls] == [False]
+    assert [one.is_runnable for one in recorded.response.tool_calls] == [False]
+    assert recorded.calls == ()
     assert [one.call.is_runnable for one in session.open_calls()] == [False]
-    assert [one.call for one in session.open_calls()] == list(recorded.calls)
+    session.add(user("go on"))
+    assert "go on" in json.dumps(session.context(target).items[-1])
 
 
 @TARGETS
@@ -373,6 +375,77 @@ def test_an_answer_of_another_api_is_refused() -> None:
         session.add_response(answered(A, "yes"), to=session.context(C))
     assert len(session.entries()) == 1
     session.add_response(parse_response(answered(C, "yes")), to=session.context(C))
+
+
+def test_what_is_no_answer_is_refused() -> None:
+    session = Session.in_memory()
+    session.add(user("x"))
+    with pytest.raises(EntryError, match="no answer of an API"):
+        session.add_response({"foo": 1}, to=session.context(C))
+    refused = {"error": {"type": "overloaded_error", "message": "later"}}
+    recorded = session.add_response(refused, to=session.context(A))
+    assert recorded.finish_reason is FinishReason.ERROR
+    assert session.context(A).items == [user("x")]
+
+
+@TARGETS
+def test_a_response_that_was_made_by_hand_is_said_in_the_words_of_the_api(target: Target) -> None:
+    session = Session.in_memory()
+    session.add(user("x"))
+    asks = {"id": "c1", "name": "shell", "arguments": {"command": "make"}}
+    made = make_response(text="Let me see.", tool_calls=[asks], finish_reason=FinishReason.TOOL_USE)
+    (one,) = session.add_response(made, to=session.context(target)).calls
+    assert one.entry is not None
+    session.add_output(one, "done")
+    sent = session.context(target)
+    assert sent.changes == ()
+    assert "Let me see." in json.dumps(sent.items)
+    assert one.arguments == {"command": "make"}
+
+
+# --------------------------------------------------------------- opened, or made
+
+
+def test_a_log_is_opened_or_made(tmp_path: Path) -> None:
+    log = tmp_path / "deep" / "s.jsonl"
+    with Session.open(log, create=True, cwd="/src") as session:
+        session.add(user("x"))
+        made = session.id
+        header = session.store.header()
+        assert header is not None
+        assert (header.id, header.cwd) == (made, "/src")
+    with Session.open(log, create=True) as session:
+        assert session.id == made
+        assert texts(session) == ["x"]
+    torn = tmp_path / "torn.jsonl"
+    torn.write_bytes(b'{"type":"session","ver')
+    with Session.open(torn, create=True) as session:
+        session.add(user("x"))
+    assert texts(Session.open(torn, mode="read")) == ["x"]
+    with pytest.raises(StorageError):
+        Session.open(tmp_path / "none.jsonl", mode="read", create=True)
+    assert not (tmp_path / "none.jsonl").exists()
+
+
+def test_of_many_who_open_or_make_a_log_each_has_the_same(tmp_path: Path) -> None:
+    log = tmp_path / "s.jsonl"
+    barrier = threading.Barrier(8)
+    ids: list[str | None] = []
+
+    def work() -> None:
+        barrier.wait()
+        with Session.open(log, create=True, mode="shared") as session:
+            session.add(user("x"))
+            ids.append(session.id)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(ids) == 8
+    assert len(set(ids)) == 1
+    assert len(JsonlStore(log).load()) == 8
 
 
 # ----------------------------------------------------------------- one id, several calls

@@ -215,7 +215,8 @@ class ContextAttachment:
 
     Attributes:
         attachment_id: Names this attachment.
-        epoch: Counts from 1; only the attachments of the highest epoch are in force.
+        epoch: Counts from 1; only the attachments of the highest epoch are in force. A session
+            says which is next.
         kind: What sort of text it is.
         placement: Where it goes: ``"prefix"`` before the conversation, ``"after-current"`` after it.
         revision: Tells one text of this kind and path from the next.
@@ -224,7 +225,7 @@ class ContextAttachment:
     """
 
     attachment_id: str
-    epoch: int
+    epoch: int = 1
     kind: str
     placement: str
     revision: str

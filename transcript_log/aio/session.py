@@ -38,7 +38,7 @@ from ..families import Target
 from ..findings import Finding
 from ..history import History
 from ..jsonl import Durability
-from ..response import ModelResponse, ToolCall
+from ..response import ToolCall
 from ..session import (
     CallRecorder,
     CompactionPlan,
@@ -107,6 +107,8 @@ class AsyncSession:
         *,
         mode: Mode = "exclusive",
         wait: float | None = None,
+        create: bool = False,
+        cwd: str | None = None,
         durability: Durability = "fsync",
         checksum: bool = True,
         new_id: IdSource = new_id,
@@ -119,6 +121,8 @@ class AsyncSession:
                 path,
                 mode=mode,
                 wait=wait,
+                create=create,
+                cwd=cwd,
                 durability=durability,
                 checksum=checksum,
                 new_id=new_id,
@@ -171,6 +175,11 @@ class AsyncSession:
     def store(self) -> Store:
         """Where the entries are."""
         return self._session.store
+
+    @property
+    def id(self) -> str | None:
+        """As :attr:`transcript_log.Session.id`."""
+        return self._session.id
 
     @property
     def head(self) -> str:
@@ -302,7 +311,7 @@ class AsyncSession:
         summary: str | None = None,
         *,
         replacement: Sequence[Item] = (),
-        response: ModelResponse | None = None,
+        response: Any = None,
         read_files: Sequence[str] = (),
         modified_files: Sequence[str] = (),
     ) -> CompactionEntry:

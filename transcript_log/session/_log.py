@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
 from .._json import is_same
-from ..entries import Detail, Entry, Json
+from ..entries import Detail, Entry, Header, Json
 from ..errors import (
     ConflictError,
     CorruptLogError,
@@ -63,6 +63,7 @@ class SessionLog:
         self.entries: list[Entry] = []
         self.details: dict[DetailKey, Json] = {}
         self.damage: tuple[Finding, ...] = ()
+        self.header: Header | None = None
         self.head = ""
         self.last = ""  # where the store ends, as far as that is known
         self.is_closed = False
@@ -89,8 +90,10 @@ class SessionLog:
         if isinstance(store, ScannableStore):
             scan = store.scan()
             self.entries, self.details, self.damage = list(scan.entries), dict(scan.details), scan.findings
+            self.header = scan.header
         else:
             self.entries, self.details, self.damage = store.load(), dict(store.details()), ()
+            self.header = store.header()
         self._ids = {entry.id: entry for entry in self.entries}
         self.head = self.last = self.entries[-1].id if self.entries else ""
         if self.damage and before is not None and before == store.append():
@@ -211,6 +214,8 @@ class SessionLog:
                     error.after = after  # type: ignore[attr-defined]
                 raise
             self._unsure -= ids
+            if self.header is None:
+                self.header = self.store.header()
             self.details.update({(detail.id, detail.entry): detail.payload for detail in details})
 
     def write_again(self, entries: Sequence[Entry], details: Sequence[Detail], after: str | None) -> None:

@@ -51,7 +51,7 @@ from ..history import History, build_history
 from ..items.portable import is_private
 from ..jsonl import Durability, JsonlStore
 from ..memory import MemoryStore
-from ..response import ModelResponse, ToolCall
+from ..response import ToolCall
 from ..store import FollowableStore, Store
 from ._log import Mode, SessionLog, refuse_existing
 from .calls import CallRecorder, OpenCall, Place, answer, find_call, has_started, newer_holder, open_calls
@@ -145,6 +145,8 @@ class Session:
         *,
         mode: Mode = "exclusive",
         wait: float | None = None,
+        create: bool = False,
+        cwd: str | None = None,
         durability: Durability = "fsync",
         checksum: bool = True,
         new_id: IdSource = new_id,
@@ -155,6 +157,8 @@ class Session:
         Args:
             path: The log.
             mode: See :data:`Mode`.
+            create: Make the log if there is none, instead of an error.
+            cwd: The folder that a log which is made says it is of.
             wait: How long to wait for another writer, in seconds: for the lease of an exclusive
                 session, by default not at all; for each batch of a shared one, by default 5.
             durability: What an acknowledged batch survives.
@@ -168,11 +172,14 @@ class Session:
             LogBusyError: Another writer has it; the error names it.
         """
         patience = _SHARED_WAIT if wait is None else wait
-        store = JsonlStore(path, durability=durability, checksum=checksum, wait=patience)
-        if store.header() is None:
+        header = new_header(cwd=cwd, clock=clock, id_source=new_id) if create else None
+        store = JsonlStore(path, durability=durability, checksum=checksum, wait=patience, header=header)
+        if create and mode != "read":
+            store.create(exist_ok=True)
+        elif store.header() is None:
             reason = "there is no log there"
             raise StorageError(
-                store.path, "open the session", reason, errno.ENOENT, "make one with Session.create"
+                store.path, "open the session", reason, errno.ENOENT, "make one with create=True"
             )
         return cls(store, mode=mode, wait=wait or 0.0, new_id=new_id, clock=clock)
 
@@ -201,6 +208,11 @@ class Session:
     def store(self) -> Store:
         """Where the entries are."""
         return self._log.store
+
+    @property
+    def id(self) -> str | None:
+        """The id of the session; None where the header has none, or is not written yet."""
+        return None if self._log.header is None else self._log.header.id
 
     @property
     def head(self) -> str:
@@ -342,7 +354,7 @@ class Session:
         Raises:
             FamilyRequiredError: The context is for no target.
             ResponseError: It is no response.
-            EntryError: It is one of another API; or it cannot be stored.
+            EntryError: It is one of another API, or of none; or it cannot be stored.
         """
         target = to.target
         if target is None:
@@ -359,7 +371,7 @@ class Session:
                 response=record if index == 0 else None,
                 interrupted=interrupted,
             )
-            for index, item in enumerate(items_of(response))
+            for index, item in enumerate(items_of(response, target))
         ]
         stand_ins: list[MessageEntry] = []
 
@@ -532,7 +544,7 @@ class Session:
         summary: str | None = None,
         *,
         replacement: Sequence[Item] = (),
-        response: ModelResponse | None = None,
+        response: Any = None,
         read_files: Sequence[str] = (),
         modified_files: Sequence[str] = (),
     ) -> CompactionEntry:
@@ -543,7 +555,8 @@ class Session:
             summary: The summary; by default what ``response`` says.
             replacement: Items in place of what goes, as a provider's own checkpoint; private ones
                 are the plan's target's.
-            response: The answer of the summary call, for its usage and model.
+            response: The answer of the summary call, as for :meth:`add_response`: for its usage
+                and model.
             read_files: Paths read in what goes.
             modified_files: Paths modified there.
 
@@ -556,7 +569,7 @@ class Session:
             plan,
             summary,
             replacement=replacement,
-            response=response,
+            response=None if response is None else response_of(response),
             read_files=read_files,
             modified_files=modified_files,
             now=self._clock,

@@ -26,6 +26,7 @@ from ..response import (
     parse_response,
 )
 from ..response.usage import FORMATS
+from ..response.wire import raw_answer
 
 __all__ = [
     "Recorded",
@@ -57,7 +58,7 @@ class Recorded:
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
-        """The calls to answer, in their order; none of an answer that was interrupted.
+        """The calls to answer, in their order, without those that were cut off: none of them may run.
 
         Run those that are runnable (``ToolCall.is_runnable``), and answer the others with an error.
         """
@@ -70,6 +71,7 @@ class Recorded:
         return tuple(
             replace(call, entry=holders[call.id].popleft()) if holders.get(call.id) else call
             for call in self.response.tool_calls
+            if not call.is_cut
         )
 
     @property
@@ -111,13 +113,44 @@ def refuse_other_api(response: ModelResponse, target: Target) -> None:
         )
 
 
-def items_of(response: ModelResponse) -> tuple[Item, ...]:
-    """The items of a response, as the provider made them; an empty message where it made none."""
+def items_of(response: ModelResponse, target: Target) -> tuple[Item, ...]:
+    """The items of a response, as the provider made them.
+
+    Of one that offers none, what it says and calls, in the words of the target's API. Where it
+    says nothing, an empty message stands for it.
+
+    Raises:
+        EntryError: It is no answer of an API that is known here.
+    """
     blocks = getattr(response, "replay_blocks", None)
     if not isinstance(blocks, ReplayBlocks):
         blocks = None if response.raw is None else parse_response(response.raw).replay_blocks
-    made = () if blocks is None else tuple(blocks.data)
-    return made or ({"role": "assistant", "content": []},)
+    if blocks is not None and blocks.data:
+        return tuple(blocks.data)
+    if blocks is None and (response.text or response.tool_calls):
+        return _spoken(response, target)
+    if blocks is None and response.finish_reason is None and response.usage is None:
+        raise EntryError("$.response", "it is no answer of an API that is known here, and says nothing")
+    return ({"role": "assistant", "content": []},)
+
+
+def _spoken(response: ModelResponse, target: Target) -> tuple[Item, ...]:
+    try:
+        raw = raw_answer(
+            target.api,
+            id=response.id or "",
+            model=target.model,
+            text=response.text,
+            calls=response.tool_calls,
+        )
+    except KeyError:
+        raise EntryError(
+            "$.response", f"it has no replay_blocks, and what an answer of {target.api!r} is, is not known"
+        ) from None
+    made = parse_response(raw).replay_blocks
+    assert made is not None
+    # The ids of items are the provider's to give.
+    return tuple({key: value for key, value in item.items() if key != "id"} for item in made.data)
 
 
 def record_of(response: ModelResponse, request: str | None) -> ResponseRecord:
