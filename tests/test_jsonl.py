@@ -38,6 +38,7 @@ from transcript_log import (
     StorageError,
     VersionError,
     new_header,
+    new_message,
     session_path,
 )
 from transcript_log._logfile.seal import LINE_LIMIT
@@ -982,3 +983,64 @@ def test_a_session_id_is_text(tmp_path: Path) -> None:
     for value in (None, 1, b"a", Text("a"), timedelta()):
         with pytest.raises(SessionIdError):
             session_path(tmp_path, value)  # type: ignore[arg-type]
+
+
+# ------------------------------------------------------------------------- reading on
+
+
+@given(data=st.data())
+def test_reading_on_gives_what_reading_from_the_start_gives(
+    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("on") / "log.jsonl"
+    store, other = JsonlStore(path, durability="os"), JsonlStore(path, durability="os")
+    numbers = iter(range(1000))
+    ids: list[str] = []
+
+    def entry() -> MessageEntry:
+        ids.append(f"e{next(numbers)}")
+        return new_message({"role": "user", "content": "x"}, id_source=lambda: ids[-1])
+
+    for _ in range(data.draw(st.integers(1, 12))):
+        match data.draw(st.sampled_from(["mine", "theirs", "batch", "torn", "replaced", "read"])):
+            case "mine":
+                store.append(entry())
+            case "theirs":
+                other.append(entry())
+            case "batch":
+                other.append(entry(), entry(), entry())
+            case "torn" if ids:
+                with path.open("ab") as file:
+                    file.write(b'{"type":"message","id":"torn"')
+            case "replaced" if ids:
+                path.with_suffix(".copy").write_bytes(path.read_bytes())
+                path.with_suffix(".copy").replace(path)
+        if ids:
+            after = data.draw(st.sampled_from(ids))
+            expected = ids[ids.index(after) + 1 :]
+            assert [found.id for found in store.read(after)] == expected
+    if ids:
+        with pytest.raises(EntryNotFoundError):
+            list(store.read("nowhere"))
+
+
+def test_reading_on_reads_only_what_was_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = JsonlStore(tmp_path / "log.jsonl", durability="os")
+    batch = [new_message({"role": "user", "content": "x" * 1000}) for _ in range(2000)]
+    store.append(*batch)
+    assert len(list(store.read(batch[0].id))) == 1999
+    read = 0
+    real = os.preadv
+
+    def counted(fd: int, buffers: Any, offset: int) -> int:
+        nonlocal read
+        got = real(fd, buffers, offset)
+        read += got
+        return got
+
+    monkeypatch.setattr(os, "preadv", counted)
+    store.append(new_message({"role": "user", "content": "y"}))
+    read = 0
+    assert len(list(store.read(batch[-1].id))) == 1
+    assert read < 10_000
+    assert len(list(store.read(batch[5].id))) == 1995  # from the start, for it is before the mark

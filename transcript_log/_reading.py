@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, NoReturn, TypeVar
+from typing import Final, NamedTuple, NoReturn, TypeVar
 
 from . import _json
 from ._active import BoundarySearch
@@ -40,6 +40,7 @@ from .store import DetailKey, Place
 __all__ = [
     "RESEAL_HEADER",
     "Head",
+    "ReadMark",
     "active_entries",
     "last_entries",
     "load_details",
@@ -202,33 +203,95 @@ def load_entries(path: str) -> list[Entry]:
             return entries
 
 
-def read_entries(path: str, after: str | None = None) -> Iterator[Entry]:
+class _Place(NamedTuple):
+    """Where a reading ended: in which file; after which entry; the last whole batch's end, in bytes;
+    the line that begins there; and the bytes before it: while they stand there, none was cut or replaced.
+    """
+
+    key: tuple[int, int]
+    last: str
+    offset: int
+    line: int
+    sign: bytes
+
+
+class ReadMark:
+    """How far a log was read, so that a later reading may go on from there. Shared by threads."""
+
+    __slots__ = ("place",)
+
+    def __init__(self) -> None:
+        self.place: _Place | None = None
+
+    def reader(self, path: str, fd: int) -> tuple[str, BatchReader[Entry]] | None:
+        """A reader from there on, and the last entry before; None if it is another file or text now."""
+        place = self.place
+        if place is None or place.key != _key_of(fd):
+            return None
+        if os.pread(fd, len(place.sign), place.offset - len(place.sign)) != place.sign:
+            return None
+        damage = _raise_damage(path)
+        return place.last, BatchReader(path, fd, decode_entry, damage, offset=place.offset, line=place.line)
+
+    def move(self, fd: int, reader: BatchReader[Entry], last: str) -> None:
+        """Remember where a reading ended."""
+        if reader.ended and reader.sign:
+            self.place = _Place(_key_of(fd), last, reader.end, reader.end_line, reader.sign)
+
+
+def _key_of(fd: int) -> tuple[int, int]:
+    status = os.fstat(fd)
+    return status.st_dev, status.st_ino
+
+
+def read_entries(path: str, after: str | None = None, mark: ReadMark | None = None) -> Iterator[Entry]:
     """The entries of a log one by one, in bounded memory; see :func:`load_entries`.
 
-    An id that stands twice is told at the end.
+    An id that stands twice in what is read is told at the end.
+
+    Args:
+        path: The log.
+        after: Give only what follows the entry with this id.
+        mark: Where an earlier reading ended. With an ``after`` that stands there or later, what
+            is before is not read again.
     """
+    mark = ReadMark() if mark is None else mark
     with opened(path) as fd:
-        reader = None if fd is None else _strict_reader(path, fd)
-        if fd is None or reader is None:
-            if after:
-                raise EntryNotFoundError(after, path)
-            return
-        sieve = _IdSieve()
+        if fd is not None and after and (begun := mark.reader(path, fd)) is not None:
+            last, reader = begun
+            found = yield from _following(path, fd, reader, after, last, mark)
+            if found:
+                return
+        whole = None if fd is None else _strict_reader(path, fd)
         found = not after
-        try:
-            for entry in reader:
-                sieve.add(entry.id)
-                if found:
-                    yield entry
-                elif entry.id == after:
-                    found = True
-        except CutError:
-            reason = "a writer took back a failed batch that had been read"
-            raise StorageError(path, "read on", reason, None, "read the log again") from None
-        if sieve.doubtful:
-            _raise_repeated(path, fd, sieve.doubtful)
-        if not found and after:
+        if fd is not None and whole is not None:
+            found = yield from _following(path, fd, whole, after, "", mark)
+        if not found:
+            assert after is not None
             raise EntryNotFoundError(after, path)
+
+
+def _following(
+    path: str, fd: int, reader: BatchReader[Entry], after: str | None, last: str, mark: ReadMark
+) -> Generator[Entry, None, bool]:
+    """What follows an entry; returns whether that was found. The mark is moved to the end."""
+    sieve = _IdSieve()
+    found = not after or after == last
+    try:
+        for entry in reader:
+            last = entry.id
+            sieve.add(last)
+            if found:
+                yield entry
+            elif last == after:
+                found = True
+    except CutError:
+        reason = "a writer took back a failed batch that had been read"
+        raise StorageError(path, "read on", reason, None, "read the log again") from None
+    if sieve.doubtful:
+        _raise_repeated(path, fd, sieve.doubtful)
+    mark.move(fd, reader, last)
+    return found
 
 
 class _IdSieve:

@@ -90,6 +90,7 @@ class JsonlStore:
         self.checksum: Final = checksum
         self._header = header
         self._known: set[str] = set()
+        self._mark = _reading.ReadMark()
         self._fit = False
         self._lock = WriterLock(self.path, self.lock_path, wait)
         self._wait = wait
@@ -131,9 +132,10 @@ class JsonlStore:
     def read(self, after: str | None = None) -> Iterator[Entry]:
         """The entries in file order, one by one, in bounded memory.
 
-        A repeated id is told at the end. See :meth:`Store.read`.
+        A repeated id is told at the end. With ``after``, reading begins where the last one of this
+        store ended, if it can. See :meth:`Store.read`.
         """
-        return _reading.read_entries(self.path, after)
+        return _reading.read_entries(self.path, after, self._mark)
 
     def load(self) -> list[Entry]:
         """All entries, in file order.
