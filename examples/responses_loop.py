@@ -30,11 +30,9 @@ with Session.create("session.jsonl") as session:
         # The real client: OpenAI().responses.create(model=TARGET.model, input=context.items, **REQUEST)
         answer = session.add_response(model(context.items), to=context, request=REQUEST)
         for call in answer.calls:
-            with session.call(call) as tool:  # its start is on disk before it runs, its output after
-                try:
-                    tool.output(run_tool(call))
-                except Exception as error:  # the model is told, and goes on
-                    tool.output(f"{type(error).__name__}: {error}", is_error=True)
+            # Its start is on disk before it runs, its output after. An error is told to the model.
+            with session.call(call, suppress=Exception) as tool:
+                tool.output(run_tool(call))
         if answer.finish_reason is not FinishReason.TOOL_USE:
             break
     print(answer.text)

@@ -341,10 +341,14 @@ def test_what_a_tool_raises_is_on_record_and_raised() -> None:
             with pytest.raises(ValueError, match="no such file"):
                 async with session.call(one):
                     raise ValueError("no such file")
+            (two,) = (await session.add_response(responses([call("c2")]), to=await session.context(R))).calls
+            async with session.call(two, suppress=ValueError):
+                raise ValueError("no such folder")
+            assert "no such folder" in str((await session.entries())[-1])
             with pytest.raises(EntryError, match="nowhere"):
                 async with session.call(ToolCall(id="nowhere", name="x", arguments={})):
                     raise AssertionError("it must not run")
-            assert "no such file" in str((await session.entries())[-1])
+            assert await session.open_calls() == ()
 
     asyncio.run(main())
 

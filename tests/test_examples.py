@@ -83,7 +83,7 @@ def test_a_loop_runs_parallel_calls_and_tells_the_model_of_an_error(run: Run) ->
     assert run("responses_loop.py") == ["There is a log, and no folder for documents."]
     outputs = [event.output for event in logged().history().events if hasattr(event, "output")]
     assert "session.jsonl" in outputs[0]
-    assert outputs[1] == "FileNotFoundError: [Errno 2] No such file or directory: 'docs'"
+    assert outputs[1] == "The tool failed: FileNotFoundError: [Errno 2] No such file or directory: 'docs'"
     (request,) = [value["data"] for (key, _), value in logged().store.details().items() if "request" in key]
     assert request["instructions"] == "You are a coding agent."
 

@@ -161,6 +161,22 @@ def test_what_a_tool_raised_is_tried_again_with_its_own_error(kind: type[BaseExc
     assert session.entries()[-1].run.status in ("failed", "cancelled")  # type: ignore[union-attr]
 
 
+def test_an_agent_may_go_on_after_what_a_tool_raised_but_not_after_a_full_disk() -> None:
+    session, store = talked()
+    one, two, three = session.add_response(answered(C, "", "c1", "c2", "c3"), to=session.context(C)).calls
+    with session.call(one, suppress=Exception):
+        raise ValueError("no such file")
+    assert "no such file" in str(session.entries()[-1])
+    with pytest.raises(KeyError), session.call(two, suppress=ValueError):
+        raise KeyError("x")
+    with pytest.raises(ValueError, match="broken") as caught, session.call(three, suppress=Exception):
+        store.times = 1
+        raise ValueError("broken")
+    assert [open_call.state for open_call in session.open_calls()] == ["began"]
+    session.retry(caught.value)
+    assert session.open_calls() == ()
+
+
 def test_a_late_write_brings_its_details_into_memory() -> None:
     class Late(MemoryStore):
         times = 0

@@ -259,9 +259,11 @@ class AsyncSession:
         """As :meth:`transcript_log.Session.add_output`."""
         return await self._do(self._session.add_output, call, content, is_error=is_error, outcome=outcome)
 
-    def call(self, call: ToolCall | OpenCall) -> AbstractAsyncContextManager[CallRecorder]:
+    def call(
+        self, call: ToolCall | OpenCall, *, suppress: type[Exception] | tuple[type[Exception], ...] = ()
+    ) -> AbstractAsyncContextManager[CallRecorder]:
         """As :meth:`transcript_log.Session.call`. A body that is cancelled is on record as cancelled."""
-        return self._within(self._session.call(call))
+        return self._within(self._session.call(call, suppress=suppress))
 
     async def attach(self, attachment: ContextAttachment) -> ContextEntry:
         """As :meth:`transcript_log.Session.attach`."""
@@ -278,7 +280,8 @@ class AsyncSession:
             yield value
         except BaseException as error:
             # Also where the entering was cancelled: by then it is done.
-            await self._do(manager.__exit__, type(error), error, error.__traceback__)
+            if await self._do(manager.__exit__, type(error), error, error.__traceback__):
+                return
             raise
         await self._do(manager.__exit__, None, None, None)
 

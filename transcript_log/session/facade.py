@@ -418,11 +418,18 @@ class Session:
             return self._answer(self._place(call), content, is_error=is_error, outcome=outcome)
 
     @contextlib.contextmanager
-    def call(self, call: ToolCall | OpenCall) -> Iterator[CallRecorder]:
+    def call(
+        self, call: ToolCall | OpenCall, *, suppress: type[Exception] | tuple[type[Exception], ...] = ()
+    ) -> Iterator[CallRecorder]:
         """Run a tool inside this: its start is on disk before it runs, its output and outcome after.
 
         What the body raises becomes an output that says so, and is raised again. If that output
         cannot be written, :meth:`retry` with the body's own error writes it.
+
+        Args:
+            call: The call.
+            suppress: What of it is not raised again, once it is on record. ``Exception`` lets an
+                agent go on after any failure of a tool.
 
         Raises:
             EntryError: There is no such call; or what the tool gave back cannot be stored.
@@ -438,9 +445,11 @@ class Session:
         except BaseException as error:
             failed = isinstance(error, Exception)
             outcome = ToolOutcome(status="failed" if failed else "cancelled", error_code=type(error).__name__)
-            with _noting(error, "that"):
+            with _noting(error, "that") as noted:
                 self._answer(place, _told(error), is_error=True, outcome=outcome)
-            raise
+            if noted or not isinstance(error, suppress):
+                raise
+            return
         outcome = recorder.outcome or ToolOutcome(status="failed" if recorder.is_error else "success")
         try:
             self._answer(place, recorder.content, is_error=recorder.is_error, outcome=outcome)
@@ -705,11 +714,16 @@ class Session:
 
 
 @contextlib.contextmanager
-def _noting(error: BaseException, what: str) -> Iterator[None]:
-    """What goes wrong in the body is noted on an error that matters more, with what it carries."""
+def _noting(error: BaseException, what: str) -> Iterator[list[Exception]]:
+    """What goes wrong in the body is noted on an error that matters more, with what it carries.
+
+    Gives the list of what went wrong.
+    """
+    wrong: list[Exception] = []
     try:
-        yield
+        yield wrong
     except Exception as other:  # noqa: BLE001 - see above
+        wrong.append(other)
         error.add_note(f"transcript_log could not record {what}: {other}")
         for name in ("entries", "details", "after"):
             if not getattr(error, name, None):
