@@ -376,7 +376,10 @@ def test_an_opening_that_is_cancelled_leaves_no_lease_behind(log: Path, times: i
     asyncio.run(main())
 
 
-def test_what_was_opened_for_nobody_is_closed(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_late", [False, True], ids=["while the loop runs", "after its end"])
+def test_what_was_opened_for_nobody_is_closed(
+    log: Path, monkeypatch: pytest.MonkeyPatch, is_late: bool
+) -> None:
     Session.create(log).close()
     opening, go_on, closed = threading.Event(), threading.Event(), threading.Event()
     kept = []
@@ -398,10 +401,13 @@ def test_what_was_opened_for_nobody_is_closed(log: Path, monkeypatch: pytest.Mon
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        go_on.set()
-        assert await asyncio.to_thread(closed.wait, 10)
+        if not is_late:
+            go_on.set()
+            assert await asyncio.to_thread(closed.wait, 10)
 
     asyncio.run(main())
+    go_on.set()
+    assert closed.wait(10)
     monkeypatch.undo()
     Session.open(log).close()
 
