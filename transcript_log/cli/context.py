@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from .choosing import chosen_entry
 from .contexts import (
     built_context,
     change_json,
@@ -26,7 +27,7 @@ __all__ = ["context"]
 @click.option(
     "--at",
     metavar="ENTRY",
-    help="As it was when this entry was the last one ('replay --json' shows the ids).",
+    help="As it was when this entry was the last: its id, or how it begins ('replay --json' shows them).",
 )
 @click.option("--strict", is_flag=True, help="Refuse a history that has to be changed to be sent.")
 @click.option("--attachments", is_flag=True, help="Place the attachments too.")
@@ -59,7 +60,8 @@ def context(
     wanted = chosen_target(target, platform)
     session = open_session(file)
     tell(session.file_findings)
-    built = built_context(session, wanted, at=at, strict=strict, attachments=attachments)
+    then = None if at is None else chosen_entry(session, at)
+    built = built_context(session, wanted, at=then, strict=strict, attachments=attachments)
     if not explain:
         for item in built.items:
             echo_json(item)

@@ -12,7 +12,7 @@ from .. import items
 from ..apis import api_of, check_items
 from ..context import Context, ContextRow, build_context, context_at
 from ..entries import Item, Json
-from ..errors import BoundaryError, ContextError, EntryNotFoundError, StrictContextError, TargetError
+from ..errors import BoundaryError, ContextError, StrictContextError, TargetError
 from ..families import Target
 from ..findings import Change
 from ..items import ImagePart, OtherPart, ReasoningPart, TextPart, ToolCallPart, ToolOutputPart
@@ -70,14 +70,12 @@ def built_context(
     strict: bool = False,
     attachments: bool = False,
 ) -> Context:
-    """The context of a session, as it was at an entry if one is named; errors name the file."""
+    """The context of a session, as it was at an entry if an id is given; errors name the file."""
     entries, details = session.entries, session.details
     try:
         if at is None:
             return build_context(entries, target, details=details, strict=strict, attachments=attachments)
         return context_at(entries, at, target, details=details, strict=strict, attachments=attachments)
-    except EntryNotFoundError as error:
-        raise EntryNotFoundError(error.entry_id, session.path) from error
     except (BoundaryError, ContextError, StrictContextError) as error:
         place = session.path if at is None else f"{session.path}: at {at}"
         raise click.ClickException(one_line(f"{place}: {error}")) from error
