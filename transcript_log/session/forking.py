@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from ..entries import Clock, Detail, Entry, ForkOrigin, Header, IdSource, Json, new_header, new_id, utc_now
 from ..errors import EntryNotFoundError
@@ -61,7 +62,8 @@ def make_fork(
     """A new log with the entries of a session, up to and with ``at``, and their details.
 
     It is there wholly or not at all. Of a log in a file the lines are copied, which takes no
-    lock there; of anything else the entries are written.
+    lock there; of anything else the entries are written, and one without a time, as other
+    agents have them, gets that of the entry before.
 
     Args:
         source: The session.
@@ -71,7 +73,6 @@ def make_fork(
         id_source: Where its id comes from.
 
     Raises:
-        EntryError: An entry of another agent cannot be stored.
         EntryNotFoundError: There is no entry ``at``.
         StorageError: There is a file at ``path`` already; or the system refused.
     """
@@ -87,15 +88,25 @@ def make_fork(
     header = new_header(
         cwd=None if mine is None else mine.cwd, forked_from=origin, clock=clock, id_source=id_source
     )
-    if source.store is not None and last:
-        return source.store.fork(path, last, header=header)
     fork = JsonlStore(path, header=header)
     refuse_existing(fork)
+    if source.store is not None and last:
+        return source.store.fork(path, last, header=header)
     ids = {entry.id for entry in entries[:end]}
     details = [
         Detail(id=name, payload=payload, entry=entry)
         for (name, entry), payload in source.details.items()
         if last and (entry is None or entry in ids)
     ]
-    fork.create(entries[:end], details)
+    fork.create(_timed(entries[:end], mine), details)
     return fork
+
+
+def _timed(entries: Sequence[Entry], header: Header | None) -> list[Entry]:
+    """The entries, each with a time."""
+    moment = (header and header.timestamp) or datetime.fromtimestamp(0, UTC)
+    found = []
+    for entry in entries:
+        moment = entry.timestamp or moment
+        found.append(entry if entry.timestamp is not None else replace(entry, timestamp=moment))
+    return found
