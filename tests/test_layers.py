@@ -61,6 +61,7 @@ FLOORS: Final = {
     "diffing": 5,
     "importers": 5,
     "listing": 5,
+    "sent": 5,
     "session": 5,
     "stats": 5,
     "testing": 5,

@@ -64,6 +64,7 @@ __all__ = [
     "Why",
     "build_context",
     "context_at",
+    "context_then",
     "live_rows",
     "weigh",
 ]
@@ -270,12 +271,26 @@ def context_at(
         EntryNotFoundError: There is no such entry.
         TranscriptError: As :func:`build_context`.
     """
-    for position, entry in enumerate(entries):
+    for count, entry in enumerate(entries, 1):
         if entry.id == entry_id:
-            then = entries[: position + 1]
-            known = _known_then(details, entries[position + 1 :])
-            return build_context(then, target, details=known, strict=strict, attachments=attachments)
+            return context_then(
+                entries, count, target, details=details, strict=strict, attachments=attachments
+            )
     raise EntryNotFoundError(entry_id, "the entries given")
+
+
+def context_then(
+    entries: Sequence[Entry],
+    count: int,
+    target: Target | None = None,
+    *,
+    details: Details | None = None,
+    strict: bool = False,
+    attachments: bool = False,
+) -> Context:
+    """The same as it was when the log had so many entries; see :func:`context_at`."""
+    known = _known_then(details, entries[count:])
+    return build_context(entries[:count], target, details=known, strict=strict, attachments=attachments)
 
 
 def _known_then(details: Details | None, later: Sequence[Entry]) -> Details | None:
