@@ -55,6 +55,7 @@ FLOORS: Final = {
     "counts": 4,
     "events": 4,
     "history": 4,
+    "stats": 4,
     "acceptance": 5,
     "check": 5,
     "costs": 5,
@@ -63,7 +64,6 @@ FLOORS: Final = {
     "listing": 5,
     "sent": 5,
     "session": 5,
-    "stats": 5,
     "testing": 5,
     "cli": 6,
 }
