@@ -205,9 +205,13 @@ class Ledger:
         place = self._first.get(entry_id)
         return None if place is None else self.spent[place]
 
-    def of_run(self, run: str) -> Tokens:
-        """What a run took, by the id of its entry."""
-        return sum((spent.tokens for spent in self.spent if spent.run == run), NOTHING)
+    def by_run(self) -> dict[str, Tokens]:
+        """What each run took that had a response, by the id of its entry."""
+        sums: dict[str, Tokens] = {}
+        for spent in self.spent:
+            if spent.run is not None:
+                sums[spent.run] = sums.get(spent.run, NOTHING) + spent.tokens
+        return sums
 
 
 def _spent(entry: Entry, session: str) -> Spent | None:

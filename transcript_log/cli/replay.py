@@ -37,15 +37,18 @@ def replay(
 ) -> None:
     """Show a session as it went.
 
-    Turns, reasoning that can be read, tool calls with their outcomes, compactions, and runs
-    with their times. The line before a turn names its first entry, for --from. What is damaged
-    is told on stderr, and what can be read is shown; exit status 1 if nothing can be.
+    Turns, reasoning that can be read, tool calls with their outcomes, the tokens of each
+    response and its model, compactions, and runs with their times and tokens. Cached input is
+    part of the input. The line before a turn names its first entry, for --from; that behind a
+    response names one if its request is on record, for 'context --request'. What is damaged is
+    told on stderr, and what can be read is shown; exit status 1 if nothing can be.
 
     \b
     Example:
         transcript-log replay session.jsonl --color | less -R
         transcript-log replay session.jsonl --follow
         transcript-log replay session.jsonl --json | jq 'select(.event == "called") | .name'
+        transcript-log replay session.jsonl --json | jq 'select(.event == "responded") | .usage'
     """
     session = open_session(file)
     tell(session.file_findings)
