@@ -2,7 +2,8 @@
 
 Start with :class:`JsonlStore`, :func:`new_message` and :func:`build_context`. The modules hold
 more: ``apis``, ``boundary``, ``check``, ``compaction``, ``context``, ``counts``, ``families``,
-``history``, ``importers``, ``items``, ``memory``, ``projection``, ``reconcile`` and ``testing``.
+``history``, ``importers``, ``items``, ``memory``, ``projection``, ``reconcile``, ``sent``, ``stats``
+and ``testing``.
 """
 
 from importlib import import_module
