@@ -21,11 +21,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import logs, simple_entries
+from test_history import recorded_logs
 
 from transcript_log import Detail, JsonlStore, ToolOutcome, new_message, outcome_payload
-from transcript_log.cli.watching import added_events
-from transcript_log.entries import Entry, MessageEntry
-from transcript_log.history import Called, Event, build_history
+from transcript_log.cli.watching import Shown, added_events
+from transcript_log.entries import CompactionEntry, Entry, MessageEntry, RecordedUsage, ResponseRecord
+from transcript_log.history import Called, Event, Ran, Responded, build_history
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 NOON: Final = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -326,6 +327,59 @@ def test_a_codex_rollout_that_grows_is_shown_as_it_comes(log: Path, followers: l
     assert follower.interrupt() == (0, [], [])
 
 
+def counted(total: int, output: int) -> dict[str, Any]:
+    """A token count of Codex: of the last response, and of all so far."""
+    last = {
+        "input_tokens": 20,
+        "cached_input_tokens": 5,
+        "output_tokens": output,
+        "total_tokens": 20 + output,
+    }
+    info = {"last_token_usage": last, "total_token_usage": {**last, "total_tokens": total}}
+    return {"type": "token_count", "turn": 1, "info": info}
+
+
+def test_what_a_response_took_is_shown_when_codex_tells(log: Path, followers: list[Follower]) -> None:
+    """That is after its items were shown, at times after the outputs of its calls too."""
+    told = rollout(counted(23, 3), counted(47, 4), counted(47, 4))
+    log.write_bytes(b"".join(CODEX[:3]))
+    follower = Follower(log)
+    followers.append(follower)
+    follower.until("→ not answered so far")
+    with log.open("ab", buffering=0) as file:
+        file.write(told[0])
+        assert follower.until("response") == ["response   20 in (5 cached), 3 out"]
+        file.write(CODEX[4])
+        follower.until("a.txt")
+        file.write(CODEX[5] + told[1])
+        assert follower.until("response") == ["assistant  second", "response   20 in (5 cached), 4 out"]
+        file.write(told[2])
+    assert follower.more() == []
+    assert follower.interrupt() == (0, [], [])
+
+
+def test_what_is_learned_of_a_session_that_is_read_again_is_given_once() -> None:
+    ask, said_so, done = said("user", "go"), calls("a", "b"), result("a", "x")
+    known = replace(said_so, response=ResponseRecord(id="r", usage=RecordedUsage(input=3, output=1)))
+    better = replace(said_so, response=ResponseRecord(id="r", usage=RecordedUsage(input=3, output=9)))
+    shown = Shown()
+
+    def more(*entries: Entry) -> list[tuple[str, Any]]:
+        return [
+            (type(event).__name__, getattr(event, "call_id", None))
+            for event in shown.more(build_history(entries).events)
+        ]
+
+    assert more(ask, said_so) == [("Said", None), ("Called", "a"), ("Called", "b")]
+    assert more(ask, said_so) == []
+    assert more(ask, known) == [("Responded", None)]
+    assert more(ask, known, done) == [("Called", "a")]
+    assert more(ask, better, done) == [("Responded", None)]
+    again = result("a", "y")
+    assert more(ask, better, done, again) == [("Called", "a"), ("RepeatedOutput", "a")]
+    assert more(ask, better, done, again) == []
+
+
 def test_a_codex_rollout_may_go_away_and_come_back(log: Path, followers: list[Follower]) -> None:
     log.write_bytes(b"".join(CODEX[:2]))
     follower = Follower(log)
@@ -435,6 +489,35 @@ def test_what_comes_in_batches_is_what_the_whole_log_gives(log: list[Entry], dat
         assert times[key(event)] == 1 or late
     others = [event for event in shown if not isinstance(event, Called)]
     assert others == [event for event in whole if not isinstance(event, Called)]
+
+
+def steady(log: list[Entry]) -> list[Entry]:
+    """The log with no more to learn of a response from its later pieces."""
+
+    def told(entry: Entry) -> Entry:
+        if isinstance(entry, MessageEntry) and entry.response is not None and entry.response.id is not None:
+            usage = RecordedUsage(input=len(entry.response.id), output=7)
+            return replace(entry, response=ResponseRecord(id=entry.response.id, model="m", usage=usage))
+        if isinstance(entry, CompactionEntry):
+            return replace(entry, compaction=replace(entry.compaction, response_id=None))
+        return entry
+
+    return [told(entry) for entry in log]
+
+
+@given(recorded_logs().map(steady), st.data())
+def test_responses_and_runs_that_come_in_batches_are_those_of_the_whole_log(
+    log: list[Entry], data: st.DataObject
+) -> None:
+    edges = sorted(data.draw(st.lists(st.integers(0, len(log)), max_size=4)))
+    first, *pieces = [log[start:end] for start, end in zip([0, *edges], [*edges, len(log)], strict=True)]
+    shown = [*build_history(first).events, *added_events(first, {}, [(tuple(piece), {}) for piece in pieces])]
+    whole = build_history(log).events
+    for kind in (Responded, Ran):
+        # In a batch of its own a response ends earlier than with more of its items behind it.
+        assert [event for event in shown if isinstance(event, kind)] == [
+            event for event in whole if isinstance(event, kind)
+        ]
 
 
 def test_a_call_is_given_again_only_for_its_own_answer() -> None:

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 from test_stats import NOON, answer, compaction, question, run, usage
 
-from transcript_log import Detail, JsonlStore, ToolOutcome, new_message, outcome_payload
+from transcript_log import Detail, JsonlStore, Session, ToolOutcome, new_message, outcome_payload
 from transcript_log.cli import main
 from transcript_log.codec import started_payload
 from transcript_log.entries import Entry, RecordedUsage, ToolStarted, new_header
@@ -205,11 +205,88 @@ def test_inspect_shows_open_calls_and_how_far_they_came(tmp_path: Path) -> None:
     assert shown[0] == "open call    1 earlier (--json lists them)"
     assert shown[1] == "open call    sh c2 (entry e-c2): no record that it began"
     assert shown[4].endswith("began at 2026-01-02 12:00:00Z; how it ended is not known")
-    assert shown[5].endswith("ended (success), and its output was not recorded")
+    assert shown[5].endswith("finished (success), and its output was not recorded")
     told = json.loads(inspect(path, "--json"))["open_calls"]
-    assert [(call["call"], call["state"]) for call in told[-3:]] == [
-        ("c4", "open"),
-        ("c5", "began"),
-        ("c6", "ended"),
+    assert told[-3:] == [
+        {
+            "call": "c4",
+            "name": "sh",
+            "entry": "e-c4",
+            "state": "never-began",
+            "started": None,
+            "status": None,
+        },
+        {
+            "call": "c5",
+            "name": "sh",
+            "entry": "e-c5",
+            "state": "began",
+            "started": "2026-01-02T12:00:00Z",
+            "status": None,
+        },
+        {
+            "call": "c6",
+            "name": "sh",
+            "entry": "e-c6",
+            "state": "finished",
+            "started": None,
+            "status": "success",
+        },
     ]
     assert len(told) == 6
+    with Session.open(path, mode="read") as session:
+        assert [(call["call"], call["entry"], call["state"]) for call in told] == [
+            (call.call.id, call.entry, call.state) for call in session.open_calls()
+        ]
+
+
+def test_a_call_that_began_nobody_knows_when_has_begun(tmp_path: Path) -> None:
+    item = {"type": "function_call", "call_id": "c", "name": "sh", "arguments": "{}"}
+    path = tmp_path / "a.jsonl"
+    began = started_payload(ToolStarted(at=None))
+    JsonlStore(path).append(new_message(item), details=[Detail(id="c", payload=began)])
+    (row,) = [line for line in inspect(path).splitlines() if line.startswith("open call")]
+    assert row.endswith(": began; how it ended is not known")
+
+
+def test_a_call_that_waits_no_more_is_unanswered_but_not_open(tmp_path: Path) -> None:
+    def called(call_id: str) -> Entry:
+        item = {"type": "function_call", "call_id": call_id, "name": "sh", "arguments": "{}"}
+        return new_message(item, interrupted=call_id == "broken-off")
+
+    for number, entries in enumerate(
+        [(called("c"), question("q"), compaction("k")), (question("q"), called("broken-off"))]
+    ):
+        path = log(tmp_path / f"{number}.jsonl", *entries)
+        told = json.loads(inspect(path, "--json"))
+        assert (told["unanswered"], told["open_calls"]) == (1, [])
+        assert "open calls   none: what was not answered was broken off, or" in inspect(path)
+
+
+def test_a_call_whose_id_was_answered_earlier_may_be_open(tmp_path: Path) -> None:
+    item = {"type": "function_call", "call_id": "c", "name": "sh", "arguments": "{}"}
+    done = {"type": "function_call_output", "call_id": "c", "output": "ok"}
+    path = log(
+        tmp_path / "a.jsonl",
+        new_message(item, id_source=lambda: "one"),
+        new_message(done, id_source=lambda: "done"),
+        question("q"),
+        new_message(item, id_source=lambda: "two"),
+    )
+    told = json.loads(inspect(path, "--json"))
+    assert (told["unanswered"], [call["entry"] for call in told["open_calls"]]) == (0, ["two"])
+    assert "open call    sh c (entry two): no record that it began\n" in inspect(path)
+
+
+def test_a_session_of_another_agent_has_open_calls_too(tmp_path: Path) -> None:
+    path = tmp_path / "rollout.jsonl"
+    records: list[dict[str, Any]] = [
+        {"type": "session_meta", "payload": {"id": "s", "timestamp": "2026-01-02T12:00:00Z"}},
+        {
+            "type": "response_item",
+            "payload": {"type": "function_call", "name": "shell", "call_id": "c", "arguments": "{}"},
+        },
+    ]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    (call,) = json.loads(inspect(path, "--json"))["open_calls"]
+    assert (call["call"], call["name"], call["state"]) == ("c", "shell", "never-began")

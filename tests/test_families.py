@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 from core_items import Watched, histories, message, reasoning, same_objects
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from transcript_log import items
 from transcript_log._identity import IdentityMap
-from transcript_log.families import items_for_family
+from transcript_log.families import BINDINGS, Target, items_for_family, target_of
 from transcript_log.items.portable import is_private, portable_part, without_thinking
 
 _FAMILIES = st.sampled_from([None, "one", "two"])
@@ -199,3 +199,47 @@ def test_a_message_without_its_thinking_keeps_all_else_that_is_private() -> None
     assert without_thinking(said(THINKING)) is None
     for other in (said(TEXT), {"role": "user", "content": [THINKING]}, {"role": "assistant", "content": "x"}):
         assert without_thinking(other) is other
+
+
+# ------------------------------------------------------------------ a target from its family
+
+
+NAMES = st.text("ab-.:% F25\u00e9", min_size=1, max_size=6).filter(lambda name: bool(name.strip()))
+
+
+@given(
+    api=st.sampled_from([*BINDINGS, "another-api"]),
+    model=st.lists(NAMES, min_size=1, max_size=3).map("/".join),
+    platform=NAMES,
+    account=st.just("") | NAMES,
+)
+@example(api="openai-responses", model="a%2Fb", platform="direct", account="")
+@example(api="openai-responses", model="a%252F/b", platform="direct", account="org")
+def test_a_family_tells_its_target(api: str, model: str, platform: str, account: str) -> None:
+    target = Target(api, model, platform, account)
+    assert target_of(target.family, model) == target
+    binding = BINDINGS.get(api)
+    names_it = binding is None or binding.to_model
+    assert target_of(target.family) == (target if names_it else None)
+    # What the family says goes before what the caller does.
+    other = target_of(target.family, "some-other")
+    assert other == (target if names_it else Target(api, "some-other", platform, account))
+
+
+@pytest.mark.parametrize(
+    "family",
+    [
+        "",
+        "openai-chat",
+        "openai-chat/",
+        "openai-chat//x",
+        "openai-chat/direct/x/y",
+        "openai-responses/direct",
+        "openai-responses/direct/",
+        "openai-responses//m",
+        "openai-responses/direct/a/b/c",
+        " /direct/m",
+    ],
+)
+def test_a_family_that_no_target_has_tells_none(family: str) -> None:
+    assert target_of(family, "m") is None

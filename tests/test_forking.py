@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,14 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import alike, details, logs
 
-from transcript_log import Detail, HeaderError, JsonlStore, StorageError, new_message
+from transcript_log import Detail, EntryError, HeaderError, IdError, JsonlStore, StorageError, new_message
 from transcript_log._logfile.seal import line_of, unsealed
 from transcript_log.check import check_scan
-from transcript_log.entries import ForkOrigin, MessageEntry
+from transcript_log.entries import Entry, ForkOrigin, MessageEntry
 from transcript_log.errors import EntryNotFoundError
+from transcript_log.memory import MemoryStore
 
 
 def message(name: str, text: str = "x") -> MessageEntry:
@@ -135,9 +138,20 @@ def test_an_empty_file_is_not_written_over(log: JsonlStore, tmp_path: Path) -> N
     assert (tmp_path / "empty.jsonl").read_bytes() == b""
 
 
+def copied(log: JsonlStore, new: Path) -> None:
+    """The same entries in a log of their own, made in another way."""
+    details = [Detail(id=name, payload=value, entry=entry) for (name, entry), value in log.details().items()]
+    JsonlStore(new).create(log.load(), details)
+
+
+@pytest.mark.parametrize("made", [lambda log, new: log.fork(new, "a"), copied], ids=["fork", "create"])
 @pytest.mark.parametrize("call", ["write", "fdatasync", "link", "fsync"])
 def test_a_fork_that_fails_leaves_no_log(
-    log: JsonlStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+    log: JsonlStore,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    call: str,
+    made: Callable[[JsonlStore, Path], object],
 ) -> None:
     log.append(message("a"), details=[Detail(id="c", payload=1, entry="a")])
     real = getattr(os, call)
@@ -156,17 +170,62 @@ def test_a_fork_that_fails_leaves_no_log(
         left = place
         monkeypatch.setattr(os, call, failing)
         try:
-            log.fork(new, "a")
+            made(log, new)
         except StorageError:
             failures += 1
             assert not new.exists()
             assert not Path(f"{new}.new").exists()
+            assert not JsonlStore(new).scan().details
         monkeypatch.setattr(os, call, real)
         if new.exists():
             break
     assert failures
     if not new.exists():
-        log.fork(new, "a")
+        made(log, new)
     assert [entry.id for entry in JsonlStore(new).load()] == ["a"]
     assert JsonlStore(new).details() == {("c", "a"): 1}
     assert len([name for name in os.listdir(tmp_path) if ".new" in name]) == 0
+
+
+# -------------------------------------------------------------- a log made with its entries
+
+
+@given(entries=logs(), records=st.lists(details(), max_size=4), checksum=st.booleans())
+def test_a_log_is_made_with_its_entries(
+    entries: list[Entry], records: list[Detail], checksum: bool, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("made") / "log.jsonl"
+    JsonlStore(path, checksum=checksum).create(entries, records)
+    made = JsonlStore(path)
+    assert alike(made.load(), entries)
+    expected = MemoryStore()
+    expected.append(*entries, details=records)
+    assert alike(made.details(), dict(expected.details()))
+    assert not [finding for finding in made.scan().findings if finding.severity != "note"]
+    # Readers need not hold more than one of them.
+    assert not [line for line in lines(path) if line[:1] == b"\t"]
+    made.append(message("next"))
+    assert [entry.id for entry in made.load()] == [*(entry.id for entry in entries), "next"]
+
+
+def test_what_is_there_is_never_written_over(tmp_path: Path) -> None:
+    log, empty, torn, theirs = (tmp_path / f"{name}.jsonl" for name in ("log", "empty", "torn", "theirs"))
+    JsonlStore(log).create([message("a")])
+    for path, held in ((empty, b""), (torn, b'{"type":"sess'), (theirs, b"no log\n")):
+        path.write_bytes(held)
+    before = {path: path.read_bytes() for path in (log, empty, torn, theirs)}
+    for path in before:
+        with pytest.raises((StorageError, HeaderError)):
+            JsonlStore(path).create([message("b")], [Detail(id="c", payload=1)])
+        assert not path.with_suffix(".details.jsonl").exists() or not JsonlStore(path).details()
+    assert {path: path.read_bytes() for path in before} == before
+    JsonlStore(log).create([message("b")], exist_ok=True)
+    assert log.read_bytes() == before[log]
+
+
+def test_what_cannot_be_stored_makes_no_log(tmp_path: Path) -> None:
+    endless = new_message({"role": "user", "content": float("inf")}, id_source=lambda: "b")
+    for bad, error in (([message("a"), endless], EntryError), ([message("a"), message("a", "y")], IdError)):
+        with pytest.raises(error):
+            JsonlStore(tmp_path / "log.jsonl").create(bad, [Detail(id="c", payload=1)])
+        assert os.listdir(tmp_path) == []

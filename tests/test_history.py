@@ -6,6 +6,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -26,6 +27,8 @@ from transcript_log.entries import (
     Item,
     MessageEntry,
     OpaqueEntry,
+    RecordedUsage,
+    ResponseRecord,
     Run,
     RunEntry,
     ToolOutcome,
@@ -42,12 +45,14 @@ from transcript_log.history import (
     Ran,
     Reasoned,
     RepeatedOutput,
+    Responded,
     Said,
     Unknown,
     UnknownItem,
     build_history,
     history_json,
 )
+from transcript_log.stats import NOTHING, Tokens, find_spent
 
 _NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 
@@ -111,6 +116,8 @@ def test_everything_in_a_log_is_in_its_history_exactly_once(log: list[Entry]) ->
     by_entry: dict[str, list[Event]] = {}
     answers: Counter[str] = Counter()
     for event in history.events:
+        if isinstance(event, Responded):
+            continue  # see below
         by_entry.setdefault(event.entry, []).append(event)
         if isinstance(event, Called | HostedCall) and event.output_entry is not None:
             answers[event.output_entry] += 1
@@ -141,7 +148,8 @@ def test_everything_in_a_log_is_in_its_history_exactly_once(log: list[Entry]) ->
 @given(logs())
 def test_events_stand_in_the_order_of_their_entries(log: list[Entry]) -> None:
     place = {entry.id: index for index, entry in enumerate(log)}
-    seen = [place[event.entry] for event in build_history(log).events]
+    events = build_history(log).events
+    seen = [place[event.entry] for event in events if not isinstance(event, Responded)]
     assert seen == sorted(seen)
 
 
@@ -417,3 +425,217 @@ def test_an_event_does_not_change() -> None:
     (said,) = build_history(messages(user())).events
     with pytest.raises(AttributeError):
         said.turn = 2  # type: ignore[misc]  # that is what is tried
+
+
+# ---------------------------------------------------------------------- what responses took
+
+
+def usage(total: int = 10) -> RecordedUsage:
+    return RecordedUsage(input=total - 4, cache_read=3, output=1, total_tokens=total)
+
+
+def answer(entry_id: str, item: Item, **record: Any) -> MessageEntry:
+    return MessageEntry(id=entry_id, timestamp=_NOON, message=item, response=ResponseRecord(**record))
+
+
+def plain(entry_id: str, item: Item) -> MessageEntry:
+    return MessageEntry(id=entry_id, timestamp=_NOON, message=item)
+
+
+def assistant(text: str = "so") -> Item:
+    return {"role": "assistant", "content": text}
+
+
+def ran(entry_id: str, first: str | None) -> RunEntry:
+    return RunEntry(
+        id=entry_id,
+        timestamp=_NOON,
+        run=Run(started_at=_NOON, completed_at=_NOON, first_entry_id=first, status="completed"),
+    )
+
+
+def summary(entry_id: str, **fields: Any) -> CompactionEntry:
+    return CompactionEntry(id=entry_id, timestamp=_NOON, compaction=Compaction(summary="gist", **fields))
+
+
+def outline(log: list[Entry]) -> list[str]:
+    """The events in short: of responses ``*`` and their entry, of all else the entry."""
+    events = build_history(log).events
+    return [f"*{event.entry}" if isinstance(event, Responded) else event.entry for event in events]
+
+
+def test_what_a_response_took_stands_behind_what_it_said() -> None:
+    log: list[Entry] = [
+        plain("u", user()),
+        answer("r", {"type": "reasoning", "summary": []}, id="one", model="m", usage=usage()),
+        plain("c", call("a")),
+        plain("d", call("b")),
+        plain("oa", gave("x", "a")),
+        plain("ob", gave("x", "b")),
+        answer("e", call("c"), id="two"),
+        answer("f", assistant(), id="three"),
+        plain("v", user()),
+    ]
+    assert outline(log) == ["u", "r", "c", "d", "*r", "e", "*e", "f", "*f", "v"]
+    (first, *_) = of(build_history(log), Responded)
+    assert first == Responded(
+        entry="r", time=_NOON, turn=1, response="one", provider=None, model="m", usage=usage()
+    )
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        plain("x", user()),
+        plain("x", gave("late", "z")),
+        replace(plain("x", gave("made up", "z")), stand_in=True),
+        answer("x", assistant(), id="two"),
+        answer("x", assistant()),
+        ran("x", "r"),
+        summary("x"),
+        OpaqueEntry(id="x", timestamp=_NOON, type="other", data={}),
+        ContextEntry(
+            id="x",
+            timestamp=_NOON,
+            context=ContextAttachment(
+                attachment_id="a", epoch=1, kind="k", placement="prefix", revision="1", rendered="t"
+            ),
+        ),
+    ],
+    ids=lambda entry: f"{type(entry).__name__}",
+)
+def test_a_response_ends_where_something_else_begins(ending: Entry) -> None:
+    log: list[Entry] = [answer("r", assistant("one"), id="one"), plain("s", assistant("two")), ending]
+    assert outline(log)[:4] == ["r", "s", "*r", "x"]
+
+
+def test_pieces_of_one_response_are_one_and_have_its_last_count() -> None:
+    log: list[Entry] = [
+        answer("a", assistant(), id="one", usage=usage(10)),
+        answer("b", assistant(), id="one", model="m", usage=replace(usage(20), output=9)),
+        plain("u", user()),
+        answer("c", assistant(), id="one", usage=usage(10)),
+    ]
+    assert outline(log) == ["a", "b", "*a", "u", "c"]
+    (one,) = of(build_history(log), Responded)
+    assert (one.usage, one.model) == (replace(usage(20), output=9), "m")
+
+
+def test_a_record_without_any_number_is_a_response_too() -> None:
+    (one,) = of(build_history([answer("a", assistant(), finish_reason="stop", request="d")]), Responded)
+    assert (one.usage, one.model, one.finish_reason, one.request) == (None, None, "stop", "d")
+
+
+def test_a_summary_that_a_model_made_is_a_response() -> None:
+    told = summary("k", model="m", response_model="m-1", provider="p", response_id="k1", usage=usage())
+    log: list[Entry] = [plain("u", user()), told, summary("l"), plain("v", user())]
+    assert outline(log) == ["u", "k", "*k", "l", "v"]
+    (one,) = of(build_history(log), Responded)
+    assert (one.compaction, one.model, one.provider, one.response, one.turn) == (True, "m-1", "p", "k1", 1)
+
+
+def test_a_run_has_the_sum_of_its_responses() -> None:
+    log: list[Entry] = [
+        answer("a", assistant(), usage=usage(10)),
+        plain("u", user()),
+        answer("b", assistant(), usage=usage(20)),
+        answer("c", assistant()),
+        ran("run", "u"),
+        ran("other", None),
+    ]
+    one, other = of(build_history(log), Ran)
+    assert one.usage == Tokens.of(usage(20)) + Tokens.of(None)
+    assert (one.usage.responses, one.usage.untold, one.usage.total) == (2, 1, 20)
+    assert other.usage == NOTHING
+
+
+def recorded_logs() -> st.SearchStrategy[list[Entry]]:
+    """Logs with responses of few ids, runs over them, and summaries."""
+    numbers = st.integers(0, 9)
+    usages = st.none() | st.builds(
+        lambda given, output: RecordedUsage(input=given, output=output, total_tokens=given + output),
+        numbers,
+        numbers,
+    )
+    record = st.none() | st.builds(
+        ResponseRecord,
+        id=st.sampled_from(["one", "two", None]),
+        model=st.sampled_from(["m", None]),
+        usage=usages,
+        finish_reason=st.sampled_from(["stop", None]),
+    )
+    item = st.sampled_from([user(), assistant(), call("a"), gave("x", "a")])
+    message = st.builds(
+        lambda item, record, stand_in: MessageEntry(
+            id="?", timestamp=_NOON, message=item, response=record, stand_in=stand_in and "output" in item
+        ),
+        item,
+        record,
+        st.booleans(),
+    )
+    first = st.none() | st.integers(0, 12).map(lambda number: f"e{number}")
+    compaction = st.builds(
+        lambda told, response: summary("?", usage=told or RecordedUsage(), response_id=response),
+        usages,
+        st.sampled_from(["one", None]),
+    )
+    entry: st.SearchStrategy[Entry] = st.one_of(
+        message, message, message, first.map(lambda name: ran("?", name)), compaction
+    )
+    return st.lists(entry, max_size=14).map(
+        lambda found: [replace(one, id=f"e{number}") for number, one in enumerate(found)]
+    )
+
+
+@given(recorded_logs())
+def test_the_history_has_each_response_that_the_sums_count_once(log: list[Entry]) -> None:
+    history = build_history(log)
+    spent = find_spent([("", log)])
+    shown = of(history, Responded)
+    assert sorted(event.entry for event in shown) == sorted(one.entry for one in spent)
+    by_entry = {event.entry: event for event in shown}
+    for one in spent:
+        event = by_entry[one.entry]
+        assert (event.response, event.provider, event.model) == (one.response, one.provider, one.model)
+        assert (event.usage, event.compaction, event.time) == (one.usage, one.compaction, one.time)
+    for run in of(history, Ran):
+        tokens = [one.tokens for one in spent if one.run == run.entry]
+        assert run.usage == sum(tokens, NOTHING)
+
+
+@given(recorded_logs())
+def test_responses_are_told_beside_all_else_that_happened(log: list[Entry]) -> None:
+    bare = [replace(entry, response=None) if isinstance(entry, MessageEntry) else entry for entry in log]
+
+    def others(given: list[Entry]) -> list[Event]:
+        events = build_history(given).events
+        return [
+            replace(event, usage=NOTHING) if isinstance(event, Ran) else event
+            for event in events
+            if not isinstance(event, Responded)
+        ]
+
+    assert others(log) == others(bare)
+
+
+@given(recorded_logs())
+def test_a_response_is_told_directly_behind_its_own_items(log: list[Entry]) -> None:
+    place = {entry.id: index for index, entry in enumerate(log)}
+    events = build_history(log).events
+    for index, event in enumerate(events):
+        if not isinstance(event, Responded):
+            continue
+        start = place[event.entry]
+        # What a record may strangely stand on, such as an output, may be shown earlier.
+        end = max(start, place[events[index - 1].entry]) if index else start
+        first, *more = log[start : end + 1]
+        assert first.id == event.entry
+        for entry in more:
+            assert isinstance(first, MessageEntry)
+            assert isinstance(entry, MessageEntry)
+            assert items.role(entry.message) != "user"
+            assert not items.tool_outputs(entry.message)
+            assert entry.response is None or entry.response.id == event.response is not None
+    assert [event.turn for event in events] == sorted(event.turn for event in events)
+    told = [place[event.entry] for event in events if isinstance(event, Responded)]
+    assert told == sorted(told)

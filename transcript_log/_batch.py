@@ -10,7 +10,7 @@ from .codec import encode_detail, encode_entry
 from .entries import Detail, Entry
 from .errors import EntryError, IdError
 
-__all__ = ["Batch", "encode_batch", "joined", "left_to_write"]
+__all__ = ["Batch", "encode_batch", "joined", "left_to_write", "separate"]
 
 _SEAL_SIZE = len(line_of(b"{}", more=True)) - len(b"{}")
 
@@ -86,3 +86,8 @@ def joined(bodies: Sequence[bytes], checksum: bool) -> bytes:
     if last == 0:
         return line_of(bodies[0], checksum=checksum)
     return b"".join([line_of(body, more=index < last) for index, body in enumerate(bodies)])
+
+
+def separate(encoded: Sequence[tuple[Entry | Detail, bytes]], checksum: bool) -> list[bytes]:
+    """The lines of values that are a batch each."""
+    return [line_of(body, checksum=checksum) for _, body in encoded]

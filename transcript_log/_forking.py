@@ -1,4 +1,4 @@
-"""A new log that begins with the lines of another, byte for byte.
+"""A new log that has many lines from the first, such as those of another, byte for byte.
 
 So what a later version or another writer put into an entry goes along. Damage does not: what
 can be read of it is written as a salvage would write it.
@@ -6,14 +6,16 @@ can be read of it is written as a salvage would write it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 
+from ._logfile.files import closing, make_folder, make_to_append
+from ._logfile.writer import AppendFile
 from ._reading import opened, read_head
 from ._salvaging import Plan, detail_lines, entry_lines
 from .entries import Detail, IdSource
 from .errors import EntryNotFoundError
 
-__all__ = ["forked_details", "forked_entries", "forked_ids"]
+__all__ = ["forked_details", "forked_entries", "forked_ids", "make_log"]
 
 
 def forked_entries(path: str, until: str, id_source: IdSource, plan: Plan | None = None) -> Iterator[bytes]:
@@ -48,3 +50,26 @@ def forked_details(path: str, entries: Set[str]) -> Iterator[bytes]:
     with opened(path, follow=False) as fd:
         if fd is not None:
             yield from detail_lines(path, fd, Plan(path), wanted)
+
+
+def make_log(
+    path: str, lines: Iterable[bytes], sidecar: AppendFile[Detail | None], records: Iterable[bytes]
+) -> None:
+    """Make a log of these lines, wholly or not at all, and add its records to its sidecar before.
+
+    The caller holds the log's lock.
+
+    Raises:
+        StorageError: There is a file at ``path``; or the system refused.
+    """
+    make_folder(path)
+    sidecar.settle()
+    added = b"".join(records)
+    if added:
+        sidecar.add(added, None)
+    try:
+        closing(make_to_append(path, lines))
+    except BaseException:
+        if added:
+            sidecar.take_back()
+        raise

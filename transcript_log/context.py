@@ -64,6 +64,7 @@ __all__ = [
     "Why",
     "build_context",
     "context_at",
+    "context_then",
     "live_rows",
     "weigh",
 ]
@@ -270,16 +271,30 @@ def context_at(
         EntryNotFoundError: There is no such entry.
         TranscriptError: As :func:`build_context`.
     """
-    for position, entry in enumerate(entries):
+    for at, entry in enumerate(entries):
         if entry.id == entry_id:
-            end = position + 1
+            count = at + 1
             # What was made up for that context was put on record next, with what it was answered.
-            while end < len(entries) and getattr(entries[end], "stand_in", False):
-                end += 1
-            then = entries[:end]
-            known = _known_then(details, entries[end:])
-            return build_context(then, target, details=known, strict=strict, attachments=attachments)
+            while count < len(entries) and getattr(entries[count], "stand_in", False):
+                count += 1
+            return context_then(
+                entries, count, target, details=details, strict=strict, attachments=attachments
+            )
     raise EntryNotFoundError(entry_id, "the entries given")
+
+
+def context_then(
+    entries: Sequence[Entry],
+    count: int,
+    target: Target | None = None,
+    *,
+    details: Details | None = None,
+    strict: bool = False,
+    attachments: bool = False,
+) -> Context:
+    """The same as it was when the log had so many entries; see :func:`context_at`."""
+    known = _known_then(details, entries[count:])
+    return build_context(entries[:count], target, details=known, strict=strict, attachments=attachments)
 
 
 def _known_then(details: Details | None, later: Sequence[Entry]) -> Details | None:

@@ -27,6 +27,7 @@ __all__ = [
     "LateOutputError",
     "LogBusyError",
     "ReconciliationError",
+    "RequestNotFoundError",
     "SessionIdError",
     "StorageError",
     "StrictContextError",
@@ -100,6 +101,23 @@ class EntryNotFoundError(TranscriptError, LookupError):
             f"{self.path}: no entry has the id {self.entry_id!r};"
             " 'transcript-log replay --json' on the file shows the ids there are"
         )
+
+
+class RequestNotFoundError(TranscriptError, LookupError):
+    """The request that a response answers cannot be told.
+
+    Attributes:
+        entry_id: The entry that was asked about.
+        reason: Why not.
+    """
+
+    def __init__(self, entry_id: str, reason: str) -> None:
+        super().__init__(entry_id, reason)
+        self.entry_id = entry_id
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"entry {self.entry_id}: {self.reason}"
 
 
 class FamilyRequiredError(TranscriptError, ValueError):

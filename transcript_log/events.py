@@ -12,8 +12,9 @@ from datetime import datetime, timedelta
 from typing import Final, TypeAlias, assert_never
 
 from ._times import format_time
-from .entries import Invocation, Json, RunStatus, ToolOutcome, ToolStarted
+from .entries import Invocation, Json, RecordedUsage, RunStatus, ToolOutcome, ToolStarted
 from .items import ImagePart
+from .stats import NOTHING, Tokens
 
 __all__ = [
     "Attached",
@@ -25,6 +26,7 @@ __all__ = [
     "Ran",
     "Reasoned",
     "RepeatedOutput",
+    "Responded",
     "Said",
     "Unknown",
     "UnknownItem",
@@ -145,6 +147,31 @@ class OutputWithoutCall(_Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Responded(_Event):
+    """A response of a model is whole; the event stands behind all that it said, once per response.
+
+    ``entry`` is its first entry, or the compaction whose summary it is.
+
+    Attributes:
+        response: The provider's id of it; None where nobody told.
+        provider: Who answered, where that is known.
+        model: The model, as the log names it; None where it does not.
+        usage: Its tokens; None where nobody told.
+        finish_reason: Why it ended, as the log has it.
+        request: The digest under which the sidecar holds what was sent beside the items.
+        compaction: Whether it is the summary of a compaction.
+    """
+
+    response: str | None = None
+    provider: str | None = None
+    model: str | None = None
+    usage: RecordedUsage | None = None
+    finish_reason: str | None = None
+    request: str | None = None
+    compaction: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Compacted(_Event):
     """Older messages were compacted.
 
@@ -173,13 +200,17 @@ class Attached(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran(_Event):
-    """A run of the agent ended; ``status`` is None where nobody said how."""
+    """A run of the agent ended; ``status`` is None where nobody said how.
+
+    ``usage`` are the tokens of its responses, added up.
+    """
 
     started: datetime
     completed: datetime
     duration: timedelta
     status: RunStatus | None
     first_entry: str | None
+    usage: Tokens = NOTHING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,6 +235,7 @@ Event: TypeAlias = (
     | HostedCall
     | RepeatedOutput
     | OutputWithoutCall
+    | Responded
     | Compacted
     | Attached
     | Ran
@@ -272,6 +304,16 @@ def history_json(event: Event) -> dict[str, Json]:
                 "is_error": event.is_error,
                 "stand_in": event.stand_in,
             }
+        case Responded():
+            out |= {
+                "response": event.response,
+                "provider": event.provider,
+                "model": event.model,
+                "usage": None if event.usage is None else _usage_json(event.usage),
+                "finish_reason": event.finish_reason,
+                "request": event.request,
+                "compaction": event.compaction,
+            }
         case Compacted():
             out |= {
                 "summary": event.summary,
@@ -296,6 +338,7 @@ def history_json(event: Event) -> dict[str, Json]:
                 "duration": event.duration.total_seconds(),
                 "status": event.status,
                 "first_entry": event.first_entry,
+                "usage": _tokens_json(event.usage),
             }
         case UnknownItem():
             out |= {"type": event.type, "opaque": event.opaque}
@@ -313,12 +356,36 @@ _NAMES: Final[Mapping[type[Event], str]] = {
     HostedCall: "hosted_call",
     RepeatedOutput: "repeated_output",
     OutputWithoutCall: "output_without_call",
+    Responded: "responded",
     Compacted: "compacted",
     Attached: "attached",
     Ran: "ran",
     UnknownItem: "unknown_item",
     Unknown: "unknown",
 }
+
+
+def _usage_json(usage: RecordedUsage) -> dict[str, Json]:
+    """The buckets; an input that nobody told is null."""
+    return {
+        "input": None if usage.input_unknown else usage.input,
+        "cache_read": usage.cache_read,
+        "cache_write": usage.cache_write,
+        "output": usage.output,
+        "total": Tokens.of(usage).total,
+    }
+
+
+def _tokens_json(tokens: Tokens) -> dict[str, Json]:
+    return {
+        "responses": tokens.responses,
+        "untold": tokens.untold,
+        "input": tokens.input,
+        "cache_read": tokens.cache_read,
+        "cache_write": tokens.cache_write,
+        "output": tokens.output,
+        "total": tokens.total,
+    }
 
 
 def _images_json(images: tuple[ImagePart, ...]) -> list[Json]:

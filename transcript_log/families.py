@@ -17,7 +17,15 @@ from ._identity import IdentityMap
 from .errors import TargetError
 from .items.portable import is_private, portable_part
 
-__all__ = ["BINDINGS", "Binding", "Target", "is_private", "items_for_family", "portable_part"]
+__all__ = [
+    "BINDINGS",
+    "Binding",
+    "Target",
+    "is_private",
+    "items_for_family",
+    "portable_part",
+    "target_of",
+]
 
 T = TypeVar("T")
 
@@ -110,6 +118,27 @@ class Target:
     def can_read(self, family: str | None) -> bool:
         """Whether private content of ``family`` may be sent. Of None nothing is known: it may not."""
         return family is not None and (family == self.family or family in self.reads)
+
+
+def target_of(family: str, model: str | None = None) -> Target | None:
+    """The target whose answers have this family; None where that cannot be told.
+
+    Args:
+        family: As :attr:`Target.family` has it.
+        model: The model, for the APIs whose families do not name it.
+    """
+    api, *parts = family.split("/")
+    binding = BINDINGS.get(api)
+    if binding is None or binding.to_model:
+        model = parts.pop().replace("%2F", "/").replace("%25", "%") if parts else None
+    if model is None or len(parts) not in (1, 2):
+        return None
+    platform, account = (*parts, "")[:2]
+    try:
+        target = Target(api, model, platform, account)
+    except TargetError:
+        return None
+    return target if target.family == family else None
 
 
 def items_for_family(

@@ -1,14 +1,15 @@
 """The display projection: what a person sees of a session.
 
 Entries become events, in the order of the log. Nothing is left out and nothing is made up:
-a message gives an event for each thing it holds, and a tool output stands with its call, or
-where it is if no call takes it. ``replay`` shows events; :func:`history_json` spells them.
+a message gives an event for each thing it holds, a tool output stands with its call, or
+where it is if no call takes it, and what a response took stands behind what it said.
+``replay`` shows events; :func:`history_json` spells them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias, assert_never
 
 from . import items
@@ -32,12 +33,15 @@ from .events import (
     Ran,
     Reasoned,
     RepeatedOutput,
+    Responded,
     Said,
     Unknown,
     UnknownItem,
     history_json,
 )
 from .items import ImagePart
+from .items.shapes import is_from_model
+from .stats import Ledger
 
 __all__ = [
     "Attached",
@@ -50,6 +54,7 @@ __all__ = [
     "Ran",
     "Reasoned",
     "RepeatedOutput",
+    "Responded",
     "Said",
     "Unknown",
     "UnknownItem",
@@ -121,6 +126,22 @@ class _Group:
             output.counts = True
 
 
+@dataclass(slots=True, eq=False)
+class _Answer:
+    """A response, by its first entry, or by the compaction whose summary it is."""
+
+    entry: MessageEntry | CompactionEntry
+    turn: int
+
+    def goes_on_with(self, entry: Entry) -> bool:
+        """Whether what stands next in the log is of this response too."""
+        if not isinstance(entry, MessageEntry) or entry.stand_in or not is_from_model(entry.message):
+            return False
+        mine = self.entry.response if isinstance(self.entry, MessageEntry) else None
+        theirs = entry.response
+        return theirs is None or (mine is not None and mine.id is not None and mine.id == theirs.id)
+
+
 class _Pairing:
     """Calls and outputs over the whole list, paired by id in linear time.
 
@@ -177,9 +198,15 @@ def build_history(entries: Iterable[Entry], details: Details | None = None) -> H
     """
     known = _NO_DETAILS if details is None else details
     pairing = _Pairing()
-    slots: list[Event | _Call | _Output] = []
+    ledger = Ledger()
+    slots: list[Event | _Call | _Output | _Answer] = []
     turn = group = 0
+    answer: _Answer | None = None
     for entry in entries:
+        if answer is not None and not answer.goes_on_with(entry):
+            slots.append(answer)
+            answer = None
+        is_answer = ledger.add(entry)
         match entry:
             case MessageEntry(message=message):
                 turn += items.is_user_turn(message)
@@ -191,25 +218,38 @@ def build_history(entries: Iterable[Entry], details: Details | None = None) -> H
                         pairing.call(slot, group)
                     elif isinstance(slot, _Output):
                         pairing.output(slot)
+                if is_answer:
+                    answer = _Answer(entry, turn)
             case ContextEntry():
                 slots.append(_attached(entry, turn))
             case CompactionEntry():
                 slots.append(_compacted(entry, turn))
+                if is_answer:
+                    slots.append(_Answer(entry, turn))
             case RunEntry():
                 slots.append(_ran(entry, turn))
             case OpaqueEntry():
                 slots.append(Unknown(entry=entry.id, time=entry.timestamp, turn=turn, type=entry.type))
             case _:
                 assert_never(entry)
+    if answer is not None:
+        slots.append(answer)
     pairing.deal()
+    runs = ledger.by_run()
     events: list[Event] = []
-    for slot in slots:
-        if isinstance(slot, _Call):
-            events.append(_called(slot, known))
-        elif not isinstance(slot, _Output):
-            events.append(slot)
-        elif not slot.counts:
-            events.append(_loose(slot))
+    for each in slots:
+        match each:
+            case _Call():
+                events.append(_called(each, known))
+            case _Output():
+                if not each.counts:
+                    events.append(_loose(each))
+            case _Answer():
+                events.append(_responded(each, ledger))
+            case Ran() if each.entry in runs:
+                events.append(replace(each, usage=runs[each.entry]))
+            case _:
+                events.append(each)
     return History(tuple(events), turn)
 
 
@@ -310,6 +350,25 @@ def _ran(entry: RunEntry, turn: int) -> Ran:
         duration=run.completed_at - run.started_at,
         status=run.status,
         first_entry=run.first_entry_id,
+    )
+
+
+def _responded(answer: _Answer, ledger: Ledger) -> Responded:
+    entry = answer.entry
+    spent = ledger.at(entry.id)
+    assert spent is not None
+    record = entry.response if isinstance(entry, MessageEntry) else None
+    return Responded(
+        entry=entry.id,
+        time=entry.timestamp,
+        turn=answer.turn,
+        response=spent.response,
+        provider=spent.provider,
+        model=spent.model,
+        usage=spent.usage,
+        finish_reason=None if record is None else record.finish_reason,
+        request=None if record is None else record.request,
+        compaction=spent.compaction,
     )
 
 

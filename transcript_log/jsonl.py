@@ -16,9 +16,9 @@ from itertools import chain
 from typing import Any, Final, Literal, Self
 
 from . import _forking, _reading, _salvaging
-from ._batch import encode_batch, joined, left_to_write
+from ._batch import encode_batch, joined, left_to_write, separate
 from ._following import follow_log
-from ._logfile.files import closing, make_folder, make_to_append, telling
+from ._logfile.files import telling
 from ._logfile.lock import WriterLock
 from ._logfile.reader import CutError, Fault
 from ._logfile.seal import line_of
@@ -218,23 +218,35 @@ class JsonlStore:
 
     # ------------------------------------------------------------------------- writing
 
-    def create(self, *, exist_ok: bool = False) -> None:
-        """Make the log with its header alone, on disk on return. An append does so by itself.
+    def create(
+        self, entries: Sequence[Entry] = (), details: Sequence[Detail] = (), *, exist_ok: bool = False
+    ) -> None:
+        """Make the log, on disk on return, wholly or not at all. An append makes one by itself.
 
         Args:
+            entries: What it begins with behind its header; each is a batch of its own.
+            details: The records of those.
             exist_ok: Whether a log that is there already is left as it is, or is an error.
 
         Raises:
-            StorageError: There is a log already; or the system refused.
+            EntryError: A value cannot be stored.
+            IdError: Two entries share an id.
+            StorageError: There is a log already; or, with entries, any file; or the system refused.
             HeaderError: There is a file that is no log of ours.
         """
+        batch = encode_batch(entries, details, self.path)
         self._check_fit()
         with self._lock.batch():
             self._log.settle()
-            if not self._log.is_made:
+            if self._log.is_made:
+                if not exist_ok:
+                    raise StorageError(self.path, "make the log", _THERE, errno.EEXIST, "open it instead")
+            elif batch.entries or batch.details:
+                lines = separate(batch.entries, self.checksum)
+                records = separate(batch.details, self.checksum)
+                _forking.make_log(self.path, chain([self._header_line()], lines), self._sidecar, records)
+            else:
                 self._log.add(b"", None)
-            elif not exist_ok:
-                raise StorageError(self.path, "make the log", _THERE, errno.EEXIST, "open it instead")
 
     def append(self, *entries: Entry, after: str | None = None, details: Sequence[Detail] = ()) -> str:
         """Add a batch, all of it or nothing; acknowledged on return. See :meth:`Store.append`.
@@ -386,13 +398,9 @@ class JsonlStore:
             self._log.settle()
             if self._log.is_made:
                 raise StorageError(self.path, "make the log", _THERE, errno.EEXIST, "name a file that is not")
-            make_folder(self.path)
-            self._sidecar.settle()
-            records = b"".join(_forking.forked_details(source.details_path, ids))
-            if records:
-                self._sidecar.add(records, None)
             lines = _forking.forked_entries(source.path, at, _ID_SOURCE)
-            closing(make_to_append(self.path, chain([self._header_line()], lines)))
+            records = _forking.forked_details(source.details_path, ids)
+            _forking.make_log(self.path, chain([self._header_line()], lines), self._sidecar, records)
 
     # ------------------------------------------------------------------------- mending
 

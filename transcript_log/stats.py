@@ -24,6 +24,7 @@ __all__ = [
     "NOTHING",
     "Group",
     "Grouping",
+    "Ledger",
     "Price",
     "Spent",
     "Tokens",
@@ -141,36 +142,76 @@ def find_spent(sessions: Iterable[tuple[str, Iterable[Entry]]]) -> list[Spent]:
         sessions: Each with the name that ``Spent.session`` is to give, and its entries in the
             order of the log.
     """
-    found: list[Spent] = []
-    places: dict[str, int] = {}  # by response id
-    seen: set[str] = set()  # entry ids
+    ledger = Ledger()
     for name, entries in sessions:
-        number = 0
-        loose: list[tuple[int, int]] = []  # of this session, in no run so far: entry number and place
-        starts: dict[str, int] = {}
-        for number, entry in enumerate(entries):
-            starts.setdefault(entry.id, number)
-            if isinstance(entry, RunEntry):
-                start = starts.get(entry.run.first_entry_id or "", number)
-                # Runs that end earlier are further in, and have taken theirs already.
-                while loose and loose[-1][0] >= start:
-                    _, place = loose.pop()
-                    found[place] = replace(found[place], run=entry.id)
-            if entry.id in seen:
-                continue
-            seen.add(entry.id)
-            spent = _spent(entry, name)
-            if spent is None:
-                continue
-            known = None if spent.response is None else places.get(spent.response)
-            if known is not None:
-                found[known] = _merged(found[known], spent)
-                continue
-            if spent.response is not None:
-                places[spent.response] = len(found)
-            loose.append((number, len(found)))
-            found.append(spent)
-    return found
+        ledger.begin(name)
+        for entry in entries:
+            ledger.add(entry)
+    return ledger.spent
+
+
+class Ledger:
+    """Finds the responses of sessions while their entries come; see :func:`find_spent`.
+
+    Attributes:
+        spent: Those that were found so far, in order. What is learned of one later stands in
+            the place of what was known of it.
+    """
+
+    def __init__(self) -> None:
+        self.spent: Final[list[Spent]] = []
+        self._places: dict[str, int] = {}  # by response id
+        self._first: dict[str, int] = {}  # by the entry
+        self._seen: set[str] = set()  # entry ids
+        self.begin("")
+
+    def begin(self, session: str) -> None:
+        """What is added from here on is of this session."""
+        self._session = session
+        self._number = 0
+        self._loose: list[tuple[int, int]] = []  # in no run so far: entry number and place
+        self._starts: dict[str, int] = {}
+
+    def add(self, entry: Entry) -> bool:
+        """Take in the next entry. Says whether a response stands on it that was not met before."""
+        number = self._number
+        self._number += 1
+        self._starts.setdefault(entry.id, number)
+        if isinstance(entry, RunEntry):
+            start = self._starts.get(entry.run.first_entry_id or "", number)
+            # Runs that end earlier are further in, and have taken theirs already.
+            while self._loose and self._loose[-1][0] >= start:
+                _, place = self._loose.pop()
+                self.spent[place] = replace(self.spent[place], run=entry.id)
+        if entry.id in self._seen:
+            return False
+        self._seen.add(entry.id)
+        spent = _spent(entry, self._session)
+        if spent is None:
+            return False
+        place = len(self.spent)
+        if spent.response is not None:
+            known = self._places.setdefault(spent.response, place)
+            if known != place:
+                self.spent[known] = _merged(self.spent[known], spent)
+                return False
+        self._first[entry.id] = place
+        self._loose.append((number, place))
+        self.spent.append(spent)
+        return True
+
+    def at(self, entry_id: str) -> Spent | None:
+        """The response that stands on an entry first; None if none does."""
+        place = self._first.get(entry_id)
+        return None if place is None else self.spent[place]
+
+    def by_run(self) -> dict[str, Tokens]:
+        """What each run took that had a response, by the id of its entry."""
+        sums: dict[str, Tokens] = {}
+        for spent in self.spent:
+            if spent.run is not None:
+                sums[spent.run] = sums.get(spent.run, NOTHING) + spent.tokens
+        return sums
 
 
 def _spent(entry: Entry, session: str) -> Spent | None:

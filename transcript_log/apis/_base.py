@@ -107,6 +107,11 @@ class Api(Protocol):
         ...
 
     @property
+    def items_key(self) -> str:
+        """The key of a request that its items stand under."""
+        ...
+
+    @property
     def order(self) -> Order:
         """What may stand between a call and its output."""
         ...

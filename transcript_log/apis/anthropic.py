@@ -200,6 +200,7 @@ class AnthropicMessages:
     """The rules and the words of the Messages API."""
 
     name: Final = "anthropic-messages"
+    items_key: Final = "messages"
     order: Final[Order] = "anthropic"
     rules: Final = _RULES
 

@@ -161,6 +161,7 @@ class OpenAIChat:
     """The rules and the words of Chat Completions."""
 
     name: Final = "openai-chat"
+    items_key: Final = "messages"
     order: Final[Order] = "chat"
     rules: Final = _RULES
 

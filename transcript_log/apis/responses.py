@@ -194,6 +194,7 @@ class OpenAIResponses:
     """The rules and the words of the Responses API."""
 
     name: Final = "openai-responses"
+    items_key: Final = "input"
     order: Final[Order] = "responses"
     rules: Final = _RULES
 

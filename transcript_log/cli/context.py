@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import click
 
+from ..context import Context
+from ..sent import SentRequest
+from .choosing import chosen_entry
 from .contexts import (
     built_context,
     change_json,
     chosen_target,
     row_json,
     row_lines,
+    sent_request,
     target_options,
     tell_notes,
 )
@@ -26,10 +30,11 @@ __all__ = ["context"]
 @click.option(
     "--at",
     metavar="ENTRY",
-    help="As it was when this entry was the last one ('replay --json' shows the ids).",
+    help="As it was when this entry was the last: its id, or how it begins ('replay --json' shows them).",
 )
 @click.option("--strict", is_flag=True, help="Refuse a history that has to be changed to be sent.")
 @click.option("--attachments", is_flag=True, help="Place the attachments too.")
+@click.option("--request", is_flag=True, help="The whole request that the response at ENTRY answers.")
 @click.option("--explain", is_flag=True, help="Say of each item where it comes from, and what was changed.")
 @click.option("--json", "as_json", is_flag=True, help="With --explain: one JSON object per row and change.")
 def context(
@@ -39,6 +44,7 @@ def context(
     at: str | None,
     strict: bool,
     attachments: bool,
+    request: bool,
     explain: bool,
     as_json: bool,
 ) -> None:
@@ -50,21 +56,35 @@ def context(
     its entry (and of how many more it is made), why it is there, and its first words; then
     one line per change. Exit status 1 if the API would refuse all that can be made of it.
 
+    With --request, ENTRY is any entry of a response, and one JSON object is printed: what was
+    recorded of the request that the response answers (system prompt, tools, parameters), with
+    the items of the context before it where its API wants them ('input' or 'messages'). So it
+    can be sent again as it is. Who was asked is on record; --target names another. If nothing
+    was recorded, exit status 1.
+
     \b
     Example:
         transcript-log context session.jsonl --target openai-responses/gpt-5
         transcript-log context session.jsonl --target anthropic-messages/claude-opus-4-6 --explain
         transcript-log context session.jsonl --explain --json | jq 'select(.change)'
+        transcript-log context session.jsonl --at 68af6e --request | curl --json @- "$URL" -H "$AUTH"
     """
+    if request and (at is None or explain or strict):
+        raise click.UsageError("--request wants --at, and neither --explain nor --strict")
     wanted = chosen_target(target, platform)
     session = open_session(file)
     tell(session.file_findings)
-    built = built_context(session, wanted, at=at, strict=strict, attachments=attachments)
+    then = None if at is None else chosen_entry(session, at)
+    if request and then is not None:
+        sent = sent_request(session, then, wanted, attachments=attachments)
+        echo_json(sent.body)
+        echo(one_line(_told(sent)), err=True)
+        return
+    built = built_context(session, wanted, at=then, strict=strict, attachments=attachments)
     if not explain:
         for item in built.items:
             echo_json(item)
-        changes = counted(len(built.changes), "change") + ("; --explain shows them" if built.changes else "")
-        echo(f"{counted(len(built.items), 'item')}, {changes}", err=True)
+        echo(_counts(built) + ("; --explain shows them" if built.changes else ""), err=True)
     elif as_json:
         for position, row in enumerate(built.rows):
             echo_json(row_json(position, row))
@@ -76,3 +96,14 @@ def context(
         for change in built.changes:
             echo(one_line(f"change  {change} ({change.rule})"))
     tell_notes(built, file)
+
+
+def _counts(built: Context) -> str:
+    return f"{counted(len(built.items), 'item')}, {counted(len(built.changes), 'change')}"
+
+
+def _told(sent: SentRequest) -> str:
+    """What is said of a request beside it."""
+    if sent.has_own_items:
+        return f"the request that entry {sent.entry} answers, with the items that were recorded in it"
+    return f"the request that entry {sent.entry} answers: {_counts(sent.context)}"

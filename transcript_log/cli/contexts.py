@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -12,10 +13,11 @@ from .. import items
 from ..apis import api_of, check_items
 from ..context import Context, ContextRow, build_context, context_at
 from ..entries import Item, Json
-from ..errors import BoundaryError, ContextError, EntryNotFoundError, StrictContextError, TargetError
+from ..errors import BoundaryError, ContextError, RequestNotFoundError, StrictContextError, TargetError
 from ..families import Target
 from ..findings import Change
 from ..items import ImagePart, OtherPart, ReasoningPart, TextPart, ToolCallPart, ToolOutputPart
+from ..sent import SentRequest, request_at
 from .output import echo
 from .source import Session
 from .text import dumped, one_line
@@ -27,6 +29,7 @@ __all__ = [
     "glance",
     "row_json",
     "row_lines",
+    "sent_request",
     "target_options",
     "tell_notes",
 ]
@@ -70,14 +73,26 @@ def built_context(
     strict: bool = False,
     attachments: bool = False,
 ) -> Context:
-    """The context of a session, as it was at an entry if one is named; errors name the file."""
+    """The context of a session, as it was at an entry if an id is given; errors name the file."""
     entries, details = session.entries, session.details
-    try:
+    with _naming(session, at):
         if at is None:
             return build_context(entries, target, details=details, strict=strict, attachments=attachments)
         return context_at(entries, at, target, details=details, strict=strict, attachments=attachments)
-    except EntryNotFoundError as error:
-        raise EntryNotFoundError(error.entry_id, session.path) from error
+
+
+def sent_request(session: Session, at: str, target: Target | None, *, attachments: bool) -> SentRequest:
+    """The request that the response at an entry answers; errors name the file."""
+    with _naming(session, at):
+        return request_at(session.entries, at, session.details, target=target, attachments=attachments)
+
+
+@contextlib.contextmanager
+def _naming(session: Session, at: str | None) -> Iterator[None]:
+    try:
+        yield
+    except RequestNotFoundError as error:
+        raise click.ClickException(one_line(f"{session.path}: {error}")) from error
     except (BoundaryError, ContextError, StrictContextError) as error:
         place = session.path if at is None else f"{session.path}: at {at}"
         raise click.ClickException(one_line(f"{place}: {error}")) from error

@@ -9,6 +9,7 @@ import click
 from ..context import Context
 from ..diffing import ContextDiff, diff_items
 from ..entries import Json
+from .choosing import chosen_entry
 from .contexts import built_context, chosen_target, row_json, row_lines, target_options
 from .output import counted, echo, echo_json, tell
 from .source import FileType, file_argument, open_session
@@ -20,7 +21,13 @@ __all__ = ["diff"]
 @click.command()
 @file_argument
 @click.argument("other", metavar="[FILE2]", required=False, type=FileType())
-@click.option("--at", "at", metavar="ENTRY", multiple=True, help="An entry of FILE; give two, and no FILE2.")
+@click.option(
+    "--at",
+    "at",
+    metavar="ENTRY",
+    multiple=True,
+    help="An entry of FILE, by its id or how it begins; give two, and no FILE2.",
+)
 @target_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @click.pass_context
@@ -52,8 +59,9 @@ def diff(
     for session in sessions:
         tell(session.file_findings)
     if other is None:
-        names = [f"{file} at {entry}" for entry in at]
-        contexts = [built_context(sessions[0], wanted, at=entry) for entry in at]
+        chosen = [chosen_entry(sessions[0], named) for named in at]
+        names = [f"{file} at {entry}" for entry in chosen]
+        contexts = [built_context(sessions[0], wanted, at=entry) for entry in chosen]
     else:
         names = [file, other]
         contexts = [built_context(session, wanted) for session in sessions]

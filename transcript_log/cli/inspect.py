@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Self
 
 import click
 
 from .._times import format_time
 from ..counts import Counts, count_entries
 from ..entries import Json
-from ..history import Called, build_history
+from ..session.calls import OpenCall, open_calls
 from ..stats import Tokens, context_size, find_spent, group_spent
 from .output import counted, echo, echo_json, finding_json, show_size, show_time
 from .source import FORMAT_NAMES, Session, file_argument, open_session
@@ -48,45 +49,57 @@ def inspect(file: str, as_json: bool) -> None:
     """Say what a session holds.
 
     Its header, how many entries, messages, calls, outputs and compactions there are, how many
-    calls were never answered and what is known of them, the tokens that its responses took, the
-    size of the context as its last response tells it, pictures and their bytes, damage, size,
-    first and last time.
+    calls were never answered, which of them still wait for an answer and how far each came
+    (never-began, began, finished), the tokens that its responses took, the size of the context
+    as its last response tells it, pictures and their bytes, damage, size, first and last time.
+    Calls that were broken off, or that a compaction left behind, wait no more.
 
     \b
     Example:
         transcript-log inspect session.jsonl
-        transcript-log inspect session.jsonl --json | jq .unanswered
+        transcript-log inspect session.jsonl --json | jq '.open_calls[] | select(.state == "began")'
     """
     session = open_session(file)
-    counts = count_entries(session.entries)
-    (spent,) = group_spent(find_spent([("", session.entries)]))
-    numbers = {name: getattr(counts, name) for name in _COUNTED} | dict(session.source_counts)
+    found = _Found.of(session)
     if as_json:
-        echo_json(_as_json(session, counts, numbers, spent.tokens))
+        echo_json(_as_json(session, found))
         return
-    for name, value in _rows(session, counts, numbers, spent.tokens):
+    for name, value in _rows(session, found):
         echo(one_line(f"{name:<12} {value}"))
 
 
-def _open_calls(session: Session, counts: Counts) -> list[Called]:
-    """The calls that no output answers, in order."""
-    if not counts.unanswered:
-        return []
-    events = build_history(session.entries, session.details).events
-    return [event for event in events if isinstance(event, Called) and not event.answered]
+class _Found(NamedTuple):
+    """What is counted and looked for in a session."""
+
+    counts: Counts
+    numbers: Mapping[str, int]
+    tokens: Tokens
+    open_calls: Sequence[OpenCall]
+
+    @classmethod
+    def of(cls, session: Session) -> Self:
+        counts = count_entries(session.entries)
+        (spent,) = group_spent(find_spent([("", session.entries)]))
+        return cls(
+            counts,
+            {name: getattr(counts, name) for name in _COUNTED} | dict(session.source_counts),
+            spent.tokens,
+            open_calls(session.entries, session.details),
+        )
 
 
-def _known_of(call: Called) -> str:
+def _known_of(call: OpenCall) -> str:
     """How far an open call came, as far as the details tell."""
     if call.outcome is not None:
-        return f"ended ({call.outcome.status}), and its output was not recorded"
-    if call.started is not None:
-        return f"began at {show_time(call.started.at)}; how it ended is not known"
+        return f"finished ({call.outcome.status}), and its output was not recorded"
+    if call.has_begun:
+        at = "" if call.started_at is None else f" at {show_time(call.started_at)}"
+        return f"began{at}; how it ended is not known"
     return "no record that it began"
 
 
-def _as_json(session: Session, counts: Counts, numbers: Mapping[str, int], tokens: Tokens) -> dict[str, Json]:
-    header = session.header
+def _as_json(session: Session, found: _Found) -> dict[str, Json]:
+    header, counts, tokens = session.header, found.counts, found.tokens
     out: dict[str, Json] = {"path": session.path, "format": session.format, "size": session.size}
     if header is not None:
         out |= {
@@ -98,17 +111,19 @@ def _as_json(session: Session, counts: Counts, numbers: Mapping[str, int], token
             "header_extra": dict(header.extra),
         }
     out |= {"entries": counts.entries, "by_type": dict(counts.by_type), "by_role": dict(counts.by_role)}
-    out |= numbers
+    out |= found.numbers
     out["usage"] = {name: getattr(tokens, name) for name in _TOKENS}
     out["context_tokens"] = context_size(session.entries)
     out["open_calls"] = [
         {
-            "call": call.call_id,
-            "name": call.name,
+            "call": call.call.id,
+            "name": call.call.name,
             "entry": call.entry,
-            "state": "ended" if call.outcome is not None else "began" if call.started is not None else "open",
+            "state": call.state,
+            "started": None if call.started_at is None else format_time(call.started_at),
+            "status": None if call.outcome is None else call.outcome.status,
         }
-        for call in _open_calls(session, counts)
+        for call in found.open_calls
     ]
     if session.sealing is not None:
         out |= {"sealed": session.sealing[0], "unsealed": session.sealing[1]}
@@ -120,10 +135,8 @@ def _as_json(session: Session, counts: Counts, numbers: Mapping[str, int], token
     return out
 
 
-def _rows(
-    session: Session, counts: Counts, numbers: Mapping[str, int], tokens: Tokens
-) -> list[tuple[str, str]]:
-    header = session.header
+def _rows(session: Session, found: _Found) -> list[tuple[str, str]]:
+    header, counts, numbers = session.header, found.counts, found.numbers
     rows = [
         ("file", session.path),
         ("format", FORMAT_NAMES[session.format]),
@@ -138,8 +151,8 @@ def _rows(
         ("entries", f"{counts.entries} ({_split(counts.by_type)})" if counts.entries else "none"),
         ("roles", _split(counts.by_role) or "none"),
         ("calls", _calls(counts)),
-        *_open_rows(session, counts),
-        *_token_rows(session, tokens),
+        *_open_rows(found),
+        *_token_rows(session, found.tokens),
         ("reasoning", f"{counts.reasoning}{_opaque(counts)}"),
         ("pictures", f"{counts.images + counts.tool_images} ({show_size(counts.image_bytes)})"),
         ("compactions", f"{counts.compactions}"),
@@ -149,16 +162,18 @@ def _rows(
         rows.append(("checksums", f"{session.sealing[0]} entries with one, {session.sealing[1]} without"))
     broken, recovered = numbers["broken_lines"], numbers["recovered"]
     damage = f"{counted(broken, 'line')}; {recovered} saved from there" if broken else "none"
-    found = Counter(finding.severity for finding in session.findings)
-    severities = ", ".join(counted(found[kind], kind) for kind in ("error", "warning", "note") if found[kind])
+    told = Counter(finding.severity for finding in session.findings)
+    severities = ", ".join(counted(told[kind], kind) for kind in ("error", "warning", "note") if told[kind])
     advice = "; 'transcript-log check' lists them" if severities else ""
     return [*rows, ("damage", damage), ("findings", (severities or "none") + advice)]
 
 
-def _open_rows(session: Session, counts: Counts) -> list[tuple[str, str]]:
-    calls = _open_calls(session, counts)
+def _open_rows(found: _Found) -> list[tuple[str, str]]:
+    calls = found.open_calls
+    if found.counts.unanswered and not calls:
+        return [("open calls", "none: what was not answered was broken off, or a compaction left it behind")]
     rows = [
-        ("open call", f"{call.name} {call.call_id or ''} (entry {call.entry}): {_known_of(call)}")
+        ("open call", f"{call.call.name} {call.call.id} (entry {call.entry}): {_known_of(call)}")
         for call in calls[-_SHOWN:]
     ]
     more = len(calls) - _SHOWN

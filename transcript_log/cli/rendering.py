@@ -18,11 +18,14 @@ from ..history import (
     Ran,
     Reasoned,
     RepeatedOutput,
+    Responded,
     Said,
     Unknown,
     UnknownItem,
 )
 from ..items import ImagePart
+from ..response import FinishReason
+from ..stats import Tokens
 from .output import counted, echo, show_duration, show_size, show_time
 from .source import FORMAT_NAMES, Session
 from .text import laid_out, one_line, plain
@@ -41,6 +44,9 @@ _WIDTH: Final = 500
 _INDENT: Final = " " * 11
 _COLORS: Final = {"user": "green", "assistant": "blue", "developer": "magenta", "system": "magenta"}
 _OUTCOMES: Final = {"success": "green", "failed": "red", "timeout": "red"}
+_USUAL: Final = frozenset({None, FinishReason.STOP, FinishReason.TOOL_USE})
+"""Why a response ended, where nobody has to be told."""
+
 _PRIVATE: Final = "only its producer can read it"
 
 
@@ -93,14 +99,18 @@ class Renderer:
                 self._called(event)
             case RepeatedOutput() | OutputWithoutCall():
                 self._loose(event)
+            case Responded():
+                self._responded(event)
             case Compacted():
                 self._compacted(event)
             case Attached(kind=kind, path=path, rendered=rendered):
                 title = f"{kind} {path}" if path else kind
                 self._block("context", self._shortened(laid_out(rendered), _LINES), title=title, dim=True)
-            case Ran(status=status, duration=duration, started=started, completed=completed):
+            case Ran(status=status, duration=duration, started=started, completed=completed, usage=usage):
                 when = f"{show_time(started)} to {_until(started, completed)}"
                 text = f"{status or 'ended'} after {show_duration(duration)} ({when})"
+                if usage.responses:
+                    text += f"; {counted(usage.responses, 'response')}: {_tokens(usage)}"
                 self._block("run", text, dim=True)
             case UnknownItem(type=kind, opaque=opaque):
                 note = f"; {_PRIVATE}" if opaque else ""
@@ -157,6 +167,16 @@ class Renderer:
             title, note = event.name or "", f"for {call}, which is not in the log"
         body = _with_images(self._shortened(event.output, _LINES), event.images)
         self._block("output", body, title=title, note=note, color="yellow")
+
+    def _responded(self, event: Responded) -> None:
+        maker = [event.model] if event.model else []
+        maker += ["for the summary"] if event.compaction else []
+        text = f"{' '.join(maker)}: " if maker else ""
+        text += _tokens(Tokens.of(event.usage))
+        text += f"; ended by {event.finish_reason}" if event.finish_reason not in _USUAL else ""
+        # With its entry, where that is of use: the request can be shown.
+        text += f"  {event.entry}" if event.request is not None else ""
+        self._block("response", one_line(text), dim=True)
 
     def _compacted(self, event: Compacted) -> None:
         notes = []
@@ -243,6 +263,18 @@ def _image(image: ImagePart) -> str:
 def _until(started: datetime, completed: datetime) -> str:
     text = show_time(completed)
     return text[-9:] if started.date() == completed.date() else text
+
+
+def _tokens(tokens: Tokens) -> str:
+    """Tokens in a few words, as in ``16341 in (3584 cached), 81 out``."""
+    if tokens.untold == tokens.responses and not tokens.total:
+        return "tokens not told"
+    cached = [f"{tokens.cache_read} cached"] if tokens.cache_read else []
+    cached += [f"{tokens.cache_write} written to the cache"] if tokens.cache_write else []
+    beside = f" ({', '.join(cached)})" if cached else ""
+    told = f"{tokens.all_input} in{beside}, {tokens.output} out"
+    told += f", {tokens.total} in all" if tokens.total > tokens.all_input + tokens.output else ""
+    return f"{told}, not all told" if tokens.untold else told
 
 
 def _outcome(outcome: ToolOutcome) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -25,6 +26,7 @@ from .text import one_line
 __all__ = [
     "FORMAT_NAMES",
     "FileType",
+    "NewFileType",
     "NoSuchFileError",
     "PathType",
     "Session",
@@ -106,6 +108,16 @@ class FileType(PathType):
             raise NoSuchFileError(path, what) from None
         except OSError as error:
             raise StorageError.of(path, "open", error) from error
+        return path
+
+
+class NewFileType(PathType):
+    """A path that must name nothing yet."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        path = super().convert(value, param, ctx)
+        if "\0" not in path and os.path.lexists(path):
+            raise StorageError(path, "make the log", "there is a file already", errno.EEXIST, "name another")
         return path
 
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from ..entries import Entry, Json
 from ..errors import CorruptLogError
-from ..history import Called, Event, build_history
+from ..history import Called, Event, Ran, Responded, build_history
 from ..jsonl import JsonlStore
+from ..stats import NOTHING, Ledger
 from ..store import DetailKey
 from .output import echo, tell
 from .source import Session, open_session
 from .text import one_line
 
-__all__ = ["Batch", "added_events", "watch"]
+__all__ = ["Batch", "Shown", "added_events", "watch"]
 
 _POLL: Final = 0.2
 """How often a file is looked at, in seconds."""
@@ -27,10 +29,14 @@ Batch = tuple[tuple[Entry, ...], Mapping[DetailKey, Json]]
 
 
 def watch(session: Session) -> Iterator[Event]:
-    """The events of entries that are added after a session was read, without end."""
-    is_ours = session.format == "transcript-log"
-    batches = _our_batches(session) if is_ours else _foreign_batches(session)
-    return added_events(session.entries, session.details, batches)
+    """The events of entries that are added after a session was read, without end.
+
+    A call that was given unanswered is given once more when its output comes, and a response
+    of which more is told later once more with that.
+    """
+    if session.format == "transcript-log":
+        return added_events(session.entries, session.details, _our_batches(session))
+    return _foreign_events(session)
 
 
 def added_events(
@@ -49,9 +55,14 @@ def added_events(
     events: Sequence[Event] = history.events
     turn = history.turns
     kept = _needed(entries, events)
+    ledger = Ledger()
+    for entry in entries:
+        ledger.add(entry)
     for batch, payloads in batches:
         turns = _turns(kept, events)
         fresh = {entry.id for entry in batch}
+        for entry in batch:
+            ledger.add(entry)
         known = [*kept, *batch]
         history = build_history(known, payloads)
         # What is kept is not the whole: turns before it are not counted anew.
@@ -60,10 +71,23 @@ def added_events(
             replace(event, turn=turns.get(event.entry, event.turn + before)) for event in history.events
         ]
         for event in events:
-            if event.entry in fresh or (isinstance(event, Called) and event.output_entry in fresh):
+            if event.entry in fresh:
+                yield from _as_of_all(event, ledger)
+            elif isinstance(event, Called) and event.output_entry in fresh:
                 yield event
         turn = history.turns + before
         kept = _needed(known, events)
+
+
+def _as_of_all(event: Event, ledger: Ledger) -> Iterator[Event]:
+    """An event of a part of the log as the whole log has it."""
+    match event:
+        case Responded() if ledger.at(event.entry) is None:
+            return  # told before: this is but one more piece of it
+        case Ran():
+            yield replace(event, usage=ledger.by_run().get(event.entry, NOTHING))
+        case _:
+            yield event
 
 
 def _turns(entries: Sequence[Entry], events: Iterable[Event]) -> dict[str, int]:
@@ -101,8 +125,40 @@ def _details(store: JsonlStore) -> Mapping[DetailKey, Json]:
         return store.scan().details
 
 
-def _foreign_batches(session: Session) -> Iterator[Batch]:
-    seen = {entry.id for entry in session.entries}
+def _foreign_events(session: Session) -> Iterator[Event]:
+    shown = Shown()
+    for _ in shown.more(build_history(session.entries, session.details).events):
+        pass
+    for again in _read_again(session):
+        yield from shown.more(build_history(again.entries, again.details).events)
+
+
+class Shown:
+    """What was shown of a session that is read whole each time."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, object] = {}
+
+    def more(self, events: Iterable[Event]) -> Iterator[Event]:
+        """The events that were not shown yet, or of which more is known now."""
+        times: Counter[Hashable] = Counter()
+        for event in events:
+            kind = (type(event), event.entry, getattr(event, "call_id", None))
+            times[kind] += 1
+            key = (kind, times[kind])
+            told: object = None
+            match event:
+                case Called():
+                    told = event.output_entry
+                case Responded():
+                    told = (event.model, event.usage)
+            if key not in self._known or self._known[key] != told:
+                yield event
+            self._known[key] = told
+
+
+def _read_again(session: Session) -> Iterator[Session]:
+    """The session as it is whenever its file has changed."""
     told = {(finding.rule, finding.line) for finding in session.file_findings}
     size, took = session.size, 0.0
     while True:
@@ -121,6 +177,4 @@ def _foreign_batches(session: Session) -> Iterator[Batch]:
         # The last line may still be under way: it is judged once another follows.
         tell(finding for key, finding in found.items() if key not in told and finding.rule != "torn-tail")
         told.update(key for key, finding in found.items() if finding.rule != "torn-tail")
-        if fresh := tuple(entry for entry in again.entries if entry.id not in seen):
-            seen.update(entry.id for entry in fresh)
-            yield fresh, again.details
+        yield again

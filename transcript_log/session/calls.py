@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 from .. import items
 from ..codec import read_outcome, read_started
 from ..context import build_context
-from ..entries import Entry, Item, Json, MessageEntry, ToolOutcome
+from ..entries import CompactionEntry, Entry, Item, Json, MessageEntry, ToolOutcome
 from ..errors import EntryError
 from ..items import ToolCallPart
 from ..items.shapes import answer_item, is_from_model, shape_of
@@ -154,38 +154,59 @@ def open_calls(entries: Sequence[Entry], details: Mapping[DetailKey, Json]) -> t
     holders = _holders(entries, {entry_id for entry_id, _ in count})
     found = []
     for (entry_id, call_id), times in count.items():
-        entry, finish = holders[entry_id]
-        parts = [part for part in items.tool_calls(entry.message) if part.id == call_id]
+        held = [one for one in holders[entry_id] if one.part.id == call_id]
         # Outputs are dealt in order, so the last calls of an id are those without.
-        found += [_open_call(Place(entry, part), details, finish) for part in parts[-times:]]
+        found += [_open_call(one, details) for one in held[-times:]]
     return tuple(found)
 
 
-def _holders(entries: Sequence[Entry], wanted: set[str]) -> dict[str, tuple[MessageEntry, str | None]]:
-    """The entries that hold calls, and why the answer of each ended; ``""`` where none is on record."""
-    found: dict[str, tuple[MessageEntry, str | None]] = {}
+class _Held(NamedTuple):
+    """A call, the entry that holds it, and whether its answer ended before it was whole."""
+
+    part: ToolCallPart
+    entry: str
+    is_cut: bool
+
+
+def _holders(entries: Sequence[Entry], wanted: set[str]) -> dict[str, list[_Held]]:
+    """The calls that entries hold, by the entry."""
+    found: dict[str, list[_Held]] = {entry_id: [] for entry_id in wanted}
     finish: str | None = ""
-    for entry in entries:
-        if not isinstance(entry, MessageEntry):
-            continue
-        if entry.response is not None:
-            finish = entry.response.finish_reason
-        elif not is_from_model(entry.message):
+    for place, entry in enumerate(entries):
+        if isinstance(entry, CompactionEntry):
             finish = ""
-        if entry.id in wanted:
-            found[entry.id] = (entry, finish)
+            if entry.id in wanted:
+                held = (part for item in entry.compaction.replacement for part in items.tool_calls(item))
+                found[entry.id] += [_said_before(part, entry.id, entries[:place]) for part in held]
+        elif isinstance(entry, MessageEntry):
+            if entry.response is not None:
+                finish = entry.response.finish_reason
+            elif not is_from_model(entry.message):
+                finish = ""
+            if entry.id in wanted:
+                found[entry.id] += [
+                    _Held(part, entry.id, is_cut_call(entry.message, part, finish))
+                    for part in items.tool_calls(entry.message)
+                ]
     return found
 
 
-def _open_call(place: Place, details: Mapping[DetailKey, Json], finish: str | None) -> OpenCall:
-    name = place.part.id or ""
-    payloads = [details.get((name, place.entry.id)), details.get((name, None))]
+def _said_before(part: ToolCallPart, compaction: str, earlier: Sequence[Entry]) -> _Held:
+    """A call that a compaction took over: the entry that it was said in, whose records are its own."""
+    try:
+        return _Held(part, find_call(call_of(part, is_cut=False), earlier, None).entry.id, False)
+    except EntryError:
+        return _Held(part, compaction, False)
+
+
+def _open_call(held: _Held, details: Mapping[DetailKey, Json]) -> OpenCall:
+    name = held.part.id or ""
+    payloads = [details.get((name, held.entry)), details.get((name, None))]
     outcome = next(filter(None, map(read_outcome, payloads)), None)
     started = next(filter(None, map(read_started, payloads)), None)
-    is_cut = is_cut_call(place.entry.message, place.part, finish)
     return OpenCall(
-        call=replace(call_of(place.part, is_cut=is_cut), entry=place.entry.id),
-        entry=place.entry.id,
+        call=replace(call_of(held.part, is_cut=held.is_cut), entry=held.entry),
+        entry=held.entry,
         has_begun=started is not None or outcome is not None,
         started_at=None if started is None else started.at,
         outcome=outcome,

@@ -3,50 +3,110 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
-from ..entries import Clock, Detail, ForkOrigin, IdSource, new_header
+from ..entries import Clock, Detail, Entry, ForkOrigin, Header, IdSource, Json, new_header, new_id, utc_now
 from ..errors import EntryNotFoundError
 from ..jsonl import JsonlStore
+from ..store import DetailKey
 from ._log import SessionLog, refuse_existing
 
-__all__ = ["fork_log"]
+__all__ = ["Forkable", "fork_log", "make_fork"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forkable:
+    """A session that a log may begin as, whoever wrote it.
+
+    Attributes:
+        path: What it is called, for errors.
+        header: Its header; None if it has none.
+        entries: All its entries.
+        details: The payloads beside them.
+        store: Its store, if that is a log of ours in a file.
+    """
+
+    path: str
+    header: Header | None
+    entries: Sequence[Entry]
+    details: Mapping[DetailKey, Json]
+    store: JsonlStore | None = None
+
+    __hash__ = None  # type: ignore[assignment]  # entries hold dicts
 
 
 def fork_log(
     log: SessionLog, path: str | os.PathLike[str], at: str | None, clock: Clock, id_source: IdSource
 ) -> JsonlStore:
+    """A new log with the entries of an open session; see :func:`make_fork`."""
+    source = Forkable(
+        path=log.path,
+        header=log.store.header(),
+        entries=log.entries,
+        details=log.details,
+        store=log.store if isinstance(log.store, JsonlStore) else None,
+    )
+    return make_fork(source, path, at, clock=clock, id_source=id_source)
+
+
+def make_fork(
+    source: Forkable,
+    path: str | os.PathLike[str],
+    at: str | None = None,
+    *,
+    clock: Clock = utc_now,
+    id_source: IdSource = new_id,
+) -> JsonlStore:
     """A new log with the entries of a session, up to and with ``at``, and their details.
 
-    Of a log in a file the lines are copied, of another store the entries are written.
+    It is there wholly or not at all. Of a log in a file the lines are copied, which takes no
+    lock there; of anything else the entries are written, and one without a time, as other
+    agents have them, gets that of the entry before.
+
+    Args:
+        source: The session.
+        path: The new log.
+        at: The id of the last entry to take; by default the last there is.
+        clock: Where the time of the new header comes from.
+        id_source: Where its id comes from.
 
     Raises:
         EntryNotFoundError: There is no entry ``at``.
-        StorageError: There is a file at ``path`` already.
+        StorageError: There is a file at ``path`` already; or the system refused.
     """
-    entries = log.entries
+    entries = source.entries
     end = len(entries)
     if at is not None:
         end = next((n for n, entry in enumerate(entries, 1) if entry.id == at), 0)
         if end == 0:
-            raise EntryNotFoundError(at, log.path)
+            raise EntryNotFoundError(at, source.path)
     last = entries[end - 1].id if end else ""
-    mine = log.store.header()
+    mine = source.header
     origin = None if mine is None or mine.id is None or not last else ForkOrigin(session=mine.id, entry=last)
     header = new_header(
         cwd=None if mine is None else mine.cwd, forked_from=origin, clock=clock, id_source=id_source
     )
-    if isinstance(log.store, JsonlStore) and last:
-        return log.store.fork(path, last, header=header)
     fork = JsonlStore(path, header=header)
     refuse_existing(fork)
+    if source.store is not None and last:
+        return source.store.fork(path, last, header=header)
     ids = {entry.id for entry in entries[:end]}
     details = [
         Detail(id=name, payload=payload, entry=entry)
-        for (name, entry), payload in log.details.items()
-        if entry is None or entry in ids
+        for (name, entry), payload in source.details.items()
+        if last and (entry is None or entry in ids)
     ]
-    if last:
-        fork.append(*entries[:end], after="", details=details)
-    else:
-        fork.create()
+    fork.create(_timed(entries[:end], mine), details)
     return fork
+
+
+def _timed(entries: Sequence[Entry], header: Header | None) -> list[Entry]:
+    """The entries, each with a time."""
+    moment = (header and header.timestamp) or datetime.fromtimestamp(0, UTC)
+    found = []
+    for entry in entries:
+        moment = entry.timestamp or moment
+        found.append(entry if entry.timestamp is not None else replace(entry, timestamp=moment))
+    return found
