@@ -158,7 +158,6 @@ def test_wrong_usage_ends_with_2(words: tuple[str, ...], recorded: Recorded) -> 
 
 
 def test_sessions_that_record_no_requests_say_so(tmp_path: Path) -> None:
-    assert "belongs to no response" in failed(asked_for(EXAMPLE, "f1d5"))
     usage = {"input_tokens": 9, "output_tokens": 1, "total_tokens": 10}
     records: list[dict[str, Any]] = [
         {"type": "session_meta", "payload": {"id": "s", "timestamp": "2026-01-02T12:00:00Z"}},
