@@ -22,6 +22,7 @@ from transcript_log.errors import (
     FamilyRequiredError,
     HeaderError,
     IdError,
+    LateOutputError,
     LogBusyError,
     ReconciliationError,
     RequestNotFoundError,
@@ -52,6 +53,11 @@ _SAMPLES: list[tuple[TranscriptError, list[str]]] = [
     (ConflictError("/logs/s.jsonl", "e1", "e2"), ["/logs/s.jsonl", "'e1'", "'e2'", "nothing was written"]),
     (ConflictError("s.jsonl", "", "e2"), ["an empty log", "'e2'"]),
     (ConflictError("s.jsonl", "e1", ""), ["'e1'", "the log is empty"]),
+    (ConflictError("s.jsonl", "", "k2", "compaction"), ["s.jsonl", "'k2'", "since the plan", "plan again"]),
+    (
+        LateOutputError("s.jsonl", "call_0", "e1", "e5"),
+        ["s.jsonl", "'call_0'", "'e1'", "'e5'", "only how it ended", "in a message"],
+    ),
     (LogBusyError("s.jsonl"), ["s.jsonl", "locked", "another writer"]),
     (
         LogBusyError("s.jsonl", 12, "host", "2026-01-02T03:04:05Z", "running"),
