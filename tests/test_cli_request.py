@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from situations import user
-from test_cli import EXAMPLE, HOSTILE, ROOT, is_harmless, json_lines, make, process, run, said
+from test_cli import HOSTILE, ROOT, is_harmless, json_lines, make, process, run, said
 from test_cli_context import failed
 from test_session_lifecycle import C, R, asked, rules
 
