@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
 from .._json import is_same
-from ..entries import Detail, Entry, Header, Json
+from ..entries import Detail, Entry, Header, Json, MessageEntry
 from ..errors import (
     ConflictError,
     CorruptLogError,
@@ -106,6 +106,11 @@ class SessionLog:
     def entry(self, entry_id: str) -> Entry | None:
         """The entry of this id, as far as the log is known; None if there is none."""
         return self._ids.get(entry_id)
+
+    def family_of(self, entry_id: str) -> str | None:
+        """Who made the message of an entry; None if that is not known."""
+        entry = self._ids.get(entry_id)
+        return entry.family if isinstance(entry, MessageEntry) else None
 
     def known(self, entry: Entry, *, timed: bool = True) -> Entry | None:
         """The entry as the log has it; None if it has none of its id.

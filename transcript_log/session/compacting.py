@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Final, TypeAlias
 
@@ -13,21 +13,24 @@ from ..entries import (
     Clock,
     Compaction,
     CompactionEntry,
+    Detail,
     Entry,
     Item,
     Json,
     MessageEntry,
     RecordedUsage,
+    new_compaction,
 )
-from ..errors import ContextError, EntryError, EntryNotFoundError
+from ..errors import ConflictError, ContextError, EntryError, EntryNotFoundError
 from ..families import Target
 from ..items.portable import without_thinking
 from ..items.shapes import is_from_model, user_item, with_output
 from ..response import ModelResponse
 from ..store import DetailKey
+from ._writing import Writer
 from .calls import OpenCall
 
-__all__ = ["CLEARED", "CompactionPlan", "Weigh", "draft_compaction", "make_plan", "newest_compaction_id"]
+__all__ = ["CLEARED", "CompactionPlan", "Weigh", "draft_compaction", "make_plan", "put_compaction"]
 
 CLEARED: Final = "[The output of this call was cleared to save space. Repeat the call if it is needed again.]"
 """Stands for an output that a compaction took out."""
@@ -89,7 +92,7 @@ class CompactionPlan:
         return tuple(found)
 
 
-def newest_compaction_id(entries: Sequence[Entry]) -> str | None:
+def _newest_compaction(entries: Sequence[Entry]) -> str | None:
     """The id of the newest compaction; None if there is none."""
     return next((entry.id for entry in reversed(entries) if isinstance(entry, CompactionEntry)), None)
 
@@ -167,7 +170,7 @@ def _plan(
         tokens_before=build_context(entries, target, details=details).size,
         tokens_summarized=sum(map(weigh_item, summarize.items)),
         tokens_kept=tokens_kept,
-        compaction=newest_compaction_id(entries),
+        compaction=_newest_compaction(entries),
         head=entries[-1].id,
         stand_ins=frozenset(entry.id for entry in goes if isinstance(entry, MessageEntry) and entry.stand_in),
     )
@@ -266,3 +269,39 @@ def draft_compaction(
         replacement=tuple(replacement),
         family=plan.target.family if replacement else None,
     )
+
+
+def put_compaction(writer: Writer, plan: CompactionPlan, draft: Compaction) -> CompactionEntry:
+    """Carry out a plan, if the log still is as it was made for. What was added since is kept.
+
+    Raises:
+        ConflictError: There was another compaction since.
+        EntryNotFoundError: The plan is of another session.
+    """
+    log = writer.log
+
+    def checked() -> tuple[list[Entry], list[Detail]]:
+        newest = _newest_compaction(log.entries)
+        if newest != plan.compaction:
+            raise ConflictError(log.path, plan.compaction or "", newest or "", "compaction")
+        for entry_id in (plan.head, plan.first_kept):
+            if entry_id is not None and log.entry(entry_id) is None:
+                raise EntryNotFoundError(entry_id, log.path)
+        kept = plan.first_kept or _first_since(plan.head, log.entries)
+        made = replace(draft, first_kept_entry_id=kept)
+        return [new_compaction(made, clock=writer.clock, id_source=writer.new_id)], []
+
+    (entry,) = writer.write_in_view(checked)
+    assert isinstance(entry, CompactionEntry)
+    return entry
+
+
+def _first_since(head: str, entries: Sequence[Entry]) -> str | None:
+    """The first message after an entry: of what came since a plan that keeps nothing."""
+    found: str | None = None
+    for entry in reversed(entries):
+        if entry.id == head:
+            break
+        if isinstance(entry, MessageEntry):
+            found = entry.id
+    return found

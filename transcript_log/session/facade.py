@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Final, Self
 
-from ..codec import outcome_payload, started_payload
 from ..context import Context, build_context, context_at
 from ..entries import (
     Clock,
-    Compaction,
     CompactionEntry,
     ContextAttachment,
     ContextEntry,
@@ -26,23 +24,15 @@ from ..entries import (
     MessageEntry,
     ParentCall,
     ToolOutcome,
-    ToolStarted,
-    new_compaction,
     new_context,
     new_header,
     new_id,
-    new_message,
-    new_run,
     utc_now,
 )
 from ..errors import (
-    ConflictError,
     CorruptLogError,
     EntryError,
-    EntryNotFoundError,
     FamilyRequiredError,
-    IdError,
-    LateOutputError,
     StorageError,
 )
 from ..families import Target
@@ -54,8 +44,10 @@ from ..memory import MemoryStore
 from ..response import ToolCall
 from ..store import FollowableStore, Store
 from ._log import Mode, SessionLog, refuse_existing
-from .calls import CallRecorder, OpenCall, Place, answer, find_call, has_started, newer_holder, open_calls
-from .compacting import CompactionPlan, Weigh, draft_compaction, make_plan, newest_compaction_id
+from ._writing import Writer, record_run
+from .answering import journal_call, place_of, put_output
+from .calls import CallRecorder, OpenCall, open_calls
+from .compacting import CompactionPlan, Weigh, draft_compaction, make_plan, put_compaction
 from .forking import fork_log
 from .recording import (
     Recorded,
@@ -72,12 +64,6 @@ __all__ = ["Session"]
 
 _SHARED_WAIT: Final = 5.0
 """How long a batch waits for another writer in shared mode, in seconds, if nobody says."""
-
-_ATTEMPTS: Final = 100
-"""How often a compaction makes way for others' batches before it gives up."""
-
-_UNSTORED: Final = "[The tool has run, but what it gave back could not be recorded: {error}]"
-"""Stands for an output that is no JSON."""
 
 
 class Session:
@@ -107,11 +93,9 @@ class Session:
         new_id: IdSource = new_id,
         clock: Clock = utc_now,
     ) -> None:
-        self._new_id: Final = new_id
-        self._clock: Final = clock
-        self._runs: Final[list[RunRecorder]] = []
-        self._epoch: int | None = None
         self._log: Final = SessionLog(store, mode, wait)
+        self._writer: Final = Writer(self._log, new_id, clock)
+        self._epoch: int | None = None
 
     # --------------------------------------------------------------------------- opening
 
@@ -322,11 +306,11 @@ class Session:
                     raise FamilyRequiredError(index)
         family = None if target is None else target.family
         made = [
-            self._message(item, family=family, invocation=invocation if index == 0 else None)
+            self._writer.message(item, family=family, invocation=invocation if index == 0 else None)
             for index, item in enumerate(items)
         ]
         if ids is None:
-            self._write(made, after=after)
+            self._writer.write(made, after=after)
             return tuple(made)
         named = [replace(entry, id=one) for entry, one in zip(made, ids, strict=True)]
 
@@ -335,7 +319,7 @@ class Session:
             return [entry for entry in named if self._log.known(entry, timed=False) is None], []
 
         with self._log.lock:
-            self._write_in_view(missing, after)
+            self._writer.write_in_view(missing, after)
             there = [self._log.entry(entry.id) for entry in named]
         return tuple(entry for entry in there if isinstance(entry, MessageEntry))
 
@@ -365,7 +349,7 @@ class Session:
         digest = details[0].id.removeprefix("request:") if details else None
         record = record_of(response, digest)
         entries = [
-            self._message(
+            self._writer.message(
                 item,
                 family=target.family,
                 response=record if index == 0 else None,
@@ -377,18 +361,18 @@ class Session:
 
         def whole() -> tuple[list[Entry], list[Detail]]:
             stand_ins[:] = [
-                self._message(item, family=self._family_of(holder), stand_in=True)
+                self._writer.message(item, family=self._log.family_of(holder), stand_in=True)
                 for item, holder in unpublished(to, self._log.entries)
             ]
             known = [detail for detail in details if (detail.id, None) not in self._log.details]
             return [*stand_ins, *entries], known
 
         if to.stand_ins and not interrupted:
-            self._write_in_view(whole)
+            self._writer.write_in_view(whole)
         else:
             with self._log.lock:
                 known = [detail for detail in details if (detail.id, None) not in self._log.details]
-                self._write(entries, known)
+                self._writer.write(entries, known)
         return Recorded(tuple(entries), response, tuple(stand_ins))
 
     def add_output(
@@ -415,12 +399,12 @@ class Session:
             LateOutputError: It would answer a newer call with the same id.
         """
         with self._log.lock:
-            return self._answer(self._place(call), content, is_error=is_error, outcome=outcome)
+            place = place_of(self._log, call)
+            return put_output(self._writer, place, content, is_error=is_error, outcome=outcome)
 
-    @contextlib.contextmanager
     def call(
         self, call: ToolCall | OpenCall, *, suppress: type[Exception] | tuple[type[Exception], ...] = ()
-    ) -> Iterator[CallRecorder]:
+    ) -> AbstractContextManager[CallRecorder]:
         """Run a tool inside this: its start is on disk before it runs, its output and outcome after.
 
         What the body raises becomes an output that says so, and is raised again. If that output
@@ -435,28 +419,7 @@ class Session:
             EntryError: There is no such call; or what the tool gave back cannot be stored.
             LateOutputError: Its output would answer a newer call with the same id.
         """
-        with self._log.lock:
-            place = self._place(call)
-            started = started_payload(ToolStarted(at=self._clock()))
-            self._write((), [Detail(id=place.part.id or "", payload=started, entry=place.entry.id)])
-        recorder = CallRecorder(call.call if isinstance(call, OpenCall) else call)
-        try:
-            yield recorder
-        except BaseException as error:
-            failed = isinstance(error, Exception)
-            outcome = ToolOutcome(status="failed" if failed else "cancelled", error_code=type(error).__name__)
-            with _noting(error, "that") as noted:
-                self._answer(place, _told(error), is_error=True, outcome=outcome)
-            if noted or not isinstance(error, suppress):
-                raise
-            return
-        outcome = recorder.outcome or ToolOutcome(status="failed" if recorder.is_error else "success")
-        try:
-            self._answer(place, recorder.content, is_error=recorder.is_error, outcome=outcome)
-        except EntryError as error:
-            # The tool has run: it must not look as if nobody knew how it ended.
-            self._answer(place, _UNSTORED.format(error=error), is_error=True, outcome=outcome)
-            raise
+        return journal_call(self._writer, call, suppress)
 
     def attach(self, attachment: ContextAttachment) -> ContextEntry:
         """Put a text beside the conversation.
@@ -470,28 +433,20 @@ class Session:
                 given = (e.context.epoch for e in self._log.entries if isinstance(e, ContextEntry))
                 self._epoch = max(given, default=0) + 1
             entry = new_context(
-                replace(attachment, epoch=self._epoch), clock=self._clock, id_source=self._new_id
+                replace(attachment, epoch=self._epoch),
+                clock=self._writer.clock,
+                id_source=self._writer.new_id,
             )
-            self._write([entry])
+            self._writer.write([entry])
             return entry
 
-    @contextlib.contextmanager
-    def run(self) -> Iterator[RunRecorder]:
+    def run(self) -> AbstractContextManager[RunRecorder]:
         """One run of the agent: how it ended and what it added first are put on record after it.
 
         Runs may be nested. Those of several threads at once each count what any of them adds.
         """
         self._log.check_writable()
-        recorder = RunRecorder(self._clock())
-        with self._log.lock:
-            self._runs.append(recorder)
-        try:
-            yield recorder
-        except BaseException as error:
-            with _noting(error, "the run"):
-                self._end(recorder, error)
-            raise
-        self._end(recorder, None)
+        return record_run(self._writer)
 
     def retry(self, error: BaseException) -> tuple[Entry, ...]:
         """Write what could not be written when ``error`` was raised; what came to be counts once.
@@ -581,35 +536,9 @@ class Session:
             response=None if response is None else response_of(response),
             read_files=read_files,
             modified_files=modified_files,
-            now=self._clock,
+            now=self._writer.clock,
         )
-        return self._compact(plan, draft)
-
-    def _compact(self, plan: CompactionPlan, draft: Compaction) -> CompactionEntry:
-        def checked() -> tuple[list[Entry], list[Detail]]:
-            newest = newest_compaction_id(self._log.entries)
-            if newest != plan.compaction:
-                raise ConflictError(self._log.path, plan.compaction or "", newest or "", "compaction")
-            for entry_id in (plan.head, plan.first_kept):
-                if entry_id is not None and self._log.entry(entry_id) is None:
-                    raise EntryNotFoundError(entry_id, self._log.path)
-            kept = plan.first_kept or self._first_since(plan.head)
-            made = replace(draft, first_kept_entry_id=kept)
-            return [new_compaction(made, clock=self._clock, id_source=self._new_id)], []
-
-        (entry,) = self._write_in_view(checked)
-        assert isinstance(entry, CompactionEntry)
-        return entry
-
-    def _first_since(self, head: str) -> str | None:
-        """The first message after an entry: of what came since a plan that keeps nothing."""
-        found: str | None = None
-        for entry in reversed(self._log.entries):
-            if entry.id == head:
-                break
-            if isinstance(entry, MessageEntry):
-                found = entry.id
-        return found
+        return put_compaction(self._writer, plan, draft)
 
     # --------------------------------------------------------------------------- forking
 
@@ -625,116 +554,5 @@ class Session:
         """
         with self._log.lock:
             self._log.refresh()
-            store = fork_log(self._log, path, at, self._clock, self._new_id)
-        return type(self)(store, mode="exclusive", new_id=self._new_id, clock=self._clock)
-
-    # ---------------------------------------------------------------------------- inside
-
-    def _message(self, item: Item, **more: Any) -> MessageEntry:
-        return new_message(item, clock=self._clock, id_source=self._new_id, **more)
-
-    def _family_of(self, entry_id: str) -> str | None:
-        entry = self._log.entry(entry_id)
-        return entry.family if isinstance(entry, MessageEntry) else None
-
-    def _place(self, given: ToolCall | OpenCall) -> Place:
-        call = given.call if isinstance(given, OpenCall) else given
-        for is_new in (False, True):
-            if is_new:
-                self._log.refresh()
-            entry = None if call.entry is None else self._log.entry(call.entry)
-            if call.entry is not None and entry is None:
-                continue
-            with contextlib.suppress(EntryError):
-                return find_call(call, self._log.entries, entry)
-        if call.entry is not None and entry is None:
-            raise EntryNotFoundError(call.entry, self._log.path)
-        return find_call(call, self._log.entries, entry)
-
-    def _answer(
-        self, place: Place, content: Any, *, is_error: bool, outcome: ToolOutcome | None
-    ) -> MessageEntry:
-        name, holder = place.part.id or "", place.entry.id
-        with self._log.lock:
-            item = answer(place, content, is_error=is_error, outcome=outcome)
-            if outcome is None and (is_error or has_started(name, holder, self._log.details)):
-                outcome = ToolOutcome(status="failed" if is_error else "success")
-            entry = self._message(item, family=place.entry.family)
-            told = (
-                [] if outcome is None else [Detail(id=name, payload=outcome_payload(outcome), entry=holder)]
-            )
-            newer = newer_holder(place, self._log.entries)
-            if newer is not None:
-                self._write((), told)
-                raise LateOutputError(self._log.path, name, holder, newer)
-            self._write([entry], told)
-        return entry
-
-    def _end(self, recorder: RunRecorder, error: BaseException | None) -> None:
-        with self._log.lock:
-            self._runs.remove(recorder)
-            run = recorder.ended(self._clock(), error)
-            self._write([new_run(run, clock=self._clock, id_source=self._new_id)])
-
-    def _write_in_view(
-        self, make: Callable[[], tuple[list[Entry], list[Detail]]], after: str | None = None
-    ) -> list[Entry]:
-        """Write what is made in view of the log as it is; made anew if others write in between.
-
-        Args:
-            make: Gives a batch; an empty one is not written.
-            after: The id that the log must end with; None: whatever it ends with.
-        """
-        with self._log.lock:
-            for attempt in range(_ATTEMPTS):
-                self._log.refresh()
-                entries, details = make()
-                if not (entries or details):
-                    return entries
-                try:
-                    self._write(entries, details, self._log.last if after is None else after)
-                except (ConflictError, IdError):
-                    if after is not None or self._log.mode == "exclusive" or attempt == _ATTEMPTS - 1:
-                        raise
-                    before = self._log.last
-                    self._log.refresh()
-                    if self._log.last == before:
-                        raise
-                else:
-                    return entries
-        raise AssertionError("unreachable")
-
-    def _write(
-        self, entries: Sequence[Entry], details: Sequence[Detail] = (), after: str | None = None
-    ) -> None:
-        with self._log.lock:
-            self._log.write(entries, details, after)
-            for run in self._runs if entries else ():
-                run.first_entry_id = run.first_entry_id or entries[0].id
-
-
-@contextlib.contextmanager
-def _noting(error: BaseException, what: str) -> Iterator[list[Exception]]:
-    """What goes wrong in the body is noted on an error that matters more, with what it carries.
-
-    Gives the list of what went wrong.
-    """
-    wrong: list[Exception] = []
-    try:
-        yield wrong
-    except Exception as other:  # noqa: BLE001 - see above
-        wrong.append(other)
-        error.add_note(f"transcript_log could not record {what}: {other}")
-        for name in ("entries", "details", "after"):
-            if not getattr(error, name, None):
-                with contextlib.suppress(AttributeError):
-                    setattr(error, name, getattr(other, name, None))
-
-
-def _told(error: BaseException) -> str:
-    """What a model is told of a tool that raised."""
-    said = str(error).strip()
-    name = type(error).__name__
-    if isinstance(error, Exception):
-        return f"The tool failed: {name}: {said}" if said else f"The tool failed: {name}"
-    return f"[This tool call was cancelled ({name}) before it ended. Check what it did before repeating it.]"
+            store = fork_log(self._log, path, at, self._writer.clock, self._writer.new_id)
+        return type(self)(store, mode="exclusive", new_id=self._writer.new_id, clock=self._writer.clock)
