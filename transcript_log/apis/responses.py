@@ -27,7 +27,8 @@ from ._base import (
     safe_name,
     word,
 )
-from ._neutral import Block, Call, File, Image, Output, Text, arguments_text, read
+from ._neutral import Block, Call, File, Image, Output, Text, Thought, arguments_text, read
+from ._signed import SplitIds, message_mark, reasoning_item
 from ._telling import in_own_shape, named, tell_arguments, tell_error_flag, tell_nothing_left, tell_unsaid
 
 __all__ = ["OPENAI_RESPONSES", "OpenAIResponses"]
@@ -285,27 +286,27 @@ class OpenAIResponses:
         out: list[Piece] = []
         reasoning_ids: set[str] = set()
         orphaned = False
+        ids = SplitIds()
         for piece in pieces:
             piece = in_own_shape(piece, "responses", _is_own_part, _part_of, notes)  # noqa: PLW2901
-            if not _is_own(piece.item):
+            is_own = _is_own(piece.item)
+            if not is_own or not is_from_model(piece.item):
                 orphaned = False
-                out += _rendered(piece, notes)
-                continue
-            mended = _mended(piece, notes)
-            if piece.item.get("type") == "reasoning":
-                if mended is not None and mended.item.get("id") in reasoning_ids:
-                    notes.add(
-                        "left-out", "item-id-twice", "the reasoning stands twice", piece, item=piece.item
-                    )
-                    continue
-                if mended is None:
-                    orphaned = True
-                    continue
-                reasoning_ids.add(str(mended.item.get("id") or id(mended)))
-            elif not is_from_model(piece.item):
-                orphaned = False
-            if mended is not None:
-                out.append(mended.alone() if orphaned else mended)
+            for new in [piece] if is_own else _rendered(piece, notes, ids):
+                is_reasoning = new.item.get("type") == "reasoning"
+                mended = _mended(new, notes) if is_own or is_reasoning else new
+                if is_reasoning:
+                    if mended is not None and mended.item.get("id") in reasoning_ids:
+                        notes.add(
+                            "left-out", "item-id-twice", "the reasoning stands twice", new, item=new.item
+                        )
+                        continue
+                    if mended is None:
+                        orphaned = True
+                        continue
+                    reasoning_ids.add(str(mended.item.get("id") or id(mended)))
+                if mended is not None:
+                    out.append(mended.alone() if orphaned else mended)
         out = _with_output_kinds(out, notes)
         out = _without_lone_reasoning(out, notes)
         out = _with_item_ids(out, notes)
@@ -630,12 +631,13 @@ def _with_call_ids(pieces: list[Piece], notes: Notes) -> list[Piece]:
 # ----------------------------------------------------------------------- other shapes
 
 
-def _rendered(piece: Piece, notes: Notes) -> list[Piece]:
+def _rendered(piece: Piece, notes: Notes, ids: SplitIds) -> list[Piece]:
     """An item of another shape in this API's words: messages and calls in their order."""
     neutral = read(piece.item)
+    split = ids.of if shape_of(piece.item) == "pi" else _whole
     made: list[dict[str, Any]] = []
     parts: list[dict[str, Any]] = []
-    calls: list[dict[str, Any]] = []
+    calls: list[dict[str, Any]] = []  # and the reasoning among them
     is_model = neutral.speaker == "assistant"
 
     def say() -> None:
@@ -648,24 +650,34 @@ def _rendered(piece: Piece, notes: Notes) -> list[Piece]:
     for block in neutral.blocks:
         match block:
             case Call():
-                calls.append(_call_item(block, piece, notes))
+                calls.append(_call_item(block, *split(block.id), piece, notes))
             case Output():
                 say()
                 value = _output_value(block, piece, notes)
-                made.append({"type": "function_call_output", "call_id": block.id, "output": value})
+                call_id, _ = split(block.id)
+                made.append({"type": "function_call_output", "call_id": call_id, "output": value})
                 if block.is_error:
                     tell_error_flag(block, piece, notes)
             case Text(text=text) if not text.strip():
                 pass
+            case Thought(signature=mark) if (item := reasoning_item(mark)) is not None:
+                say()
+                (calls or made).append(item)
             case _:
                 part = _assistant_part(block) if is_model else _input_part(block)
                 if part is None:
+                    if isinstance(block, Thought):
+                        piece = piece.alone()
                     tell_unsaid(block, piece, notes)
                     continue
                 if calls:
                     why = "what was said after a call goes before it"
                     notes.add("moved", "output-order", why, piece)
-                parts.append(part)
+                if is_model and isinstance(block, Text) and block.signature:
+                    say()
+                    made.append(_signed_message(part, block.signature))
+                else:
+                    parts.append(part)
     say()
     # No message may stand between a call and its output.
     made += calls
@@ -674,14 +686,28 @@ def _rendered(piece: Piece, notes: Notes) -> list[Piece]:
     return [piece.now(item, "rendered") for item in made]
 
 
-def _call_item(call: Call, piece: Piece, notes: Notes) -> dict[str, Any]:
+def _signed_message(part: dict[str, Any], signature: str) -> dict[str, Any]:
+    """A text as the message that it came in, where its signature tells that."""
+    mark = message_mark(signature)
+    made: dict[str, Any] = {"type": "message", "role": "assistant", "content": [part]}
+    if _is_item_id(mark.get("id"), "message"):
+        made |= {"id": mark["id"], "status": "completed"}
+    return {**made, "phase": mark["phase"]} if "phase" in mark else made
+
+
+def _whole(call_id: str) -> tuple[str, str]:
+    return call_id, ""
+
+
+def _call_item(call: Call, call_id: str, item_id: str, piece: Piece, notes: Notes) -> dict[str, Any]:
     name = named(call, 64, piece, notes)
     if call.kind == "custom" and type(call.arguments) is str:
-        return {"type": "custom_tool_call", "call_id": call.id, "name": name, "input": call.arguments}
+        return {"type": "custom_tool_call", "call_id": call_id, "name": name, "input": call.arguments}
     text, is_object = arguments_text(call)
     if not is_object:
         tell_arguments(call.id, piece, notes)
-    return {"type": "function_call", "call_id": call.id, "name": name, "arguments": text}
+    made = {"type": "function_call", "call_id": call_id, "name": name, "arguments": text}
+    return {**made, "id": item_id} if _is_item_id(item_id, "function_call") else made
 
 
 def _output_value(output: Output, piece: Piece, notes: Notes) -> Any:
