@@ -27,6 +27,7 @@ class Node:
     Attributes:
         record: The entry.
         place: How many entries stand before it.
+        ordinal: How many records stand before it on its line.
         index: How many lines of the file were entries before it was written: those that cannot
             be read any more, and the header, count too.
         parent: The entry that it follows; None for a root.
@@ -35,6 +36,7 @@ class Node:
 
     record: SourceRecord
     place: int
+    ordinal: int
     index: int
     parent: Node | None = None
     live: bool = False

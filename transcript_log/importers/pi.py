@@ -134,7 +134,7 @@ class _File:
         self._session = ""
         self._entries: list[Entry] = []
         self._places: dict[str, tuple[int, int]] = {}
-        self._made = (0, 0)  # a source line, and how many entries were made from it
+        self._line = (0, 0)  # the line of the last record, and how many stand before it there
         self._of_node: dict[int, str] = {}  # the message entry of each entry of the file, by place
         self._said: list[MessageEntry] = []  # on the live branch, without what is left aside
         self._own: list[MessageEntry] = []  # made of messages, on any branch
@@ -157,6 +157,8 @@ class _File:
         self._index += lost
         index, self._index = self._index, self._index + 1
         self._taken += 1
+        line, ordinal = self._line
+        self._line = (record.line, ordinal + 1 if line == record.line else 0)
         value = record.value
         kind = value.get("type")
         self._roots += "parentId" in value and value["parentId"] is None
@@ -165,7 +167,7 @@ class _File:
             return
         self._known += kind in _KINDS
         if kind != "session":
-            self._nodes.append(Node(record, len(self._nodes), index))
+            self._nodes.append(Node(record, len(self._nodes), self._line[1], index))
         elif self._header is not None:
             self._telling.note(record, "repeated-header")
         else:
@@ -412,7 +414,7 @@ class _File:
         if time is None and message is not None and type(message.get("timestamp")) is int:
             time = self._time(record, message["timestamp"])
         entry = MessageEntry(
-            id=self._id(record),
+            id=self._id(node),
             timestamp=time,
             message=item,
             family=family_of(item) if is_answer else None,
@@ -441,7 +443,7 @@ class _File:
             self._telling.tell(record, "blank-summary", "warning", "the compaction has no summary")
         self._entries.append(
             CompactionEntry(
-                id=self._id(record),
+                id=self._id(node),
                 timestamp=self._time(record, value.get("timestamp")),
                 compaction=made,
             )
@@ -476,7 +478,7 @@ class _File:
         revision = sha256(rendered.encode("utf-8", "surrogatepass")).hexdigest()[:16]
         self._entries.append(
             ContextEntry(
-                id=self._id(record),
+                id=self._id(node),
                 timestamp=self._time(record, record.value.get("timestamp")),
                 context=ContextAttachment(
                     attachment_id=f"{kind}:{revision}",
@@ -500,13 +502,11 @@ class _File:
 
     # --------------------------------------------------------------------- small steps
 
-    def _id(self, record: SourceRecord) -> str:
-        line, made = self._made
-        made = made + 1 if line == record.line else 0
-        self._made = (record.line, made)
-        made_id = entry_id(self._session, record.line, made)
-        self._places[made_id] = (record.line, record.offset)
-        return made_id
+    def _id(self, node: Node) -> str:
+        record = node.record
+        made = entry_id(self._session, record.line, node.ordinal)
+        self._places[made] = (record.line, record.offset)
+        return made
 
     def _time(self, record: SourceRecord, value: Json) -> datetime | None:
         if value is None:
