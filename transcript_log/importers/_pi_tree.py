@@ -30,6 +30,7 @@ class Node:
         ordinal: How many records stand before it on its line.
         index: How many lines of the file were entries before it was written: those that cannot
             be read any more, and the header, count too.
+        id: The id that the file gives it; None where it gives none.
         parent: The entry that it follows; None for a root.
         live: Whether it is on the live branch.
     """
@@ -38,13 +39,13 @@ class Node:
     place: int
     ordinal: int
     index: int
+    id: str | None = field(init=False)
     parent: Node | None = None
     live: bool = False
 
-    @property
-    def id(self) -> str | None:
-        """The id that the file gives it; None where it gives none."""
-        return _text(self.record.value.get("id"))
+    def __post_init__(self) -> None:
+        named = self.record.value.get("id")
+        self.id = named if type(named) is str and named else None
 
 
 @dataclass(slots=True)
@@ -172,7 +173,3 @@ class Tree:
 
 
 _MISSING: Final = object()
-
-
-def _text(value: Json) -> str | None:
-    return value if type(value) is str and value else None

@@ -17,6 +17,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from .. import items
+from .._collector import collector_paused
 from .._times import parse_time_leniently
 from ..codec import outcome_payload
 from ..entries import (
@@ -65,9 +66,10 @@ def import_pi(lines: Iterable[bytes], *, path: str | None = None) -> Imported:
     """
     source = SourceLines(lines, path)
     file = _File(path)
-    for record in source:
-        file.take(record, source)
-    return file.finish(source)
+    with collector_paused():
+        for record in source:
+            file.take(record, source)
+        return file.finish(source)
 
 
 # ----------------------------------------------------------------------------- the words
@@ -426,9 +428,10 @@ class _File:
         self._of_node[node.place] = entry.id
         if not entry.interrupted:
             self._said.append(entry)
-        for call in items.tool_calls(item):
-            if call.id is not None:
-                self._calls.setdefault(call.id, []).append(place)
+        if is_answer:
+            for call in items.tool_calls(item):
+                if call.id is not None:
+                    self._calls.setdefault(call.id, []).append(place)
         if any(_is_elsewhere(block) for block in _blocks(item)):
             self._telling.note(record, "picture-elsewhere")
         return entry
