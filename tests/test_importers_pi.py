@@ -316,6 +316,7 @@ def test_names_and_marks_of_the_user_stand_in_the_header() -> None:
     session("session_info", name="one")("session_info", name="two")("session_info")
     session("label", targetId="a", label="here")("label", targetId="b", label="there")
     session("label", targetId="b", label=None)("label", targetId="gone", label="lost")
+    session("label", targetId="c", label="x")("label", targetId="c", label=3)
     imported = session.read()
     told = imported.header.extra["importedFrom"]
     assert told["name"] == "two"
@@ -351,6 +352,32 @@ def test_only_the_first_header_counts() -> None:
     assert told(imported, "repeated-header") == [
         "further session headers, here and after: 1; the first one counts"
     ]
+
+
+@pytest.mark.parametrize(
+    ("version", "linear"), [(1, True), (2, False), (3, False), (4, False), ("3", False), (None, True)]
+)
+def test_the_version_says_whether_entries_have_parents(version: Any, linear: bool) -> None:
+    said = {"type": "message", "message": {"role": "user", "content": "x"}}
+    header = {"type": "session", "id": "s1", **({} if version == 1 else {"version": version})}
+    lines = [header, {**said, "id": "a", "parentId": None}, {**said, "id": "b", "parentId": None}]
+    imported = import_pi([json.dumps(line).encode() + b"\n" for line in lines])
+    assert len(live(imported)) == (2 if linear else 1)
+    assert ("branch-left" in rules(imported)) == (not linear)
+
+
+def test_without_a_header_the_entries_say_whether_they_have_parents() -> None:
+    for is_linear in (True, False):
+        session = Session(version=1 if is_linear else 3, header=False).user("one").user("two")
+        assert rules(session.read()) == ["no-session-header"]
+        assert live(session.read()) == ["one", "two"]
+
+
+def test_entries_of_two_sessions_have_different_ids() -> None:
+    one, two = Session().user().read(), Session().user()
+    two.lines[0] = two.lines[0].replace(b'"s1"', b'"s2"')
+    assert one.entries[0].id != two.read().entries[0].id
+    assert one.counts["records"] == 2
 
 
 # -------------------------------------------------------------------------------- messages
@@ -484,6 +511,15 @@ def test_what_is_made_a_message_of_the_user_keeps_what_it_was() -> None:
     assert second["timestamp"] == 1767322802000
     assert third["importedFrom"]["fromId"] == "x"
     assert {first["role"], second["role"], third["role"]} == {"user"}
+    assert session.read().counts["user"] == 0
+
+
+def test_what_an_extension_says_may_have_blocks() -> None:
+    blocks = [{"type": "text", "text": "a"}, {"type": "image", "data": "aGk=", "mimeType": "image/png"}]
+    for role in ("custom", "hookMessage"):
+        (entry,) = messages(Session().said({"role": role, "customType": "x", "content": blocks}).read())
+        assert entry.message["content"] == blocks
+        assert entry.message["importedFrom"] == {"format": "pi", "role": role, "customType": "x"}
 
 
 def test_a_branch_summary_without_text_says_nothing() -> None:
@@ -535,6 +571,8 @@ def test_pictures_that_stand_elsewhere_are_told() -> None:
     imported = session.read()
     assert rules(imported) == ["picture-elsewhere"]
     assert imported.counts["images"] == 2  # of the messages of the file
+    text = {"type": "text", "text": "see data:image", "data": "blob:x"}
+    assert Session().said({"role": "user", "content": [inside, text]}).read().findings == ()
 
 
 def test_what_is_not_known_is_counted_and_named() -> None:
@@ -561,6 +599,10 @@ def test_a_record_that_a_log_cannot_hold_is_left_out_and_its_children_stay() -> 
     imported = session.read()
     assert rules(imported) == ["unstorable"]
     assert live(imported) == ["go", "on"]
+    session("model_change", model=2**70)("compaction", summary="so far", tokensBefore=2**70)
+    imported = session.read()
+    assert rules(imported) == ["unstorable"] * 3
+    assert len(imported.entries) == 2
 
 
 # -------------------------------------------------------------------------------- settings
@@ -686,6 +728,13 @@ def test_entries_that_stand_twice_are_told_and_said_once() -> None:
     assert live(imported) == ["one", "two", "three"]
     assert rules(imported) == ["repeated-entry"]
     assert "2" in imported.findings[0].message
+
+
+def test_of_entries_with_one_id_the_nearest_before_is_the_parent() -> None:
+    session = Session().user("one", id="a").user("two", id="a").user("three", id="a").user("four", id="b")
+    imported = session.read()
+    assert live(imported) == ["one", "two", "three", "four"]
+    assert imported.findings == ()
 
 
 @pytest.mark.parametrize(

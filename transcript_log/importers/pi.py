@@ -179,9 +179,9 @@ class _File:
     def _is_linear(self) -> bool:
         """Whether the entries have no parents, as in version 1."""
         if self._header is not None:
-            version = self._header.value.get("version", 1)
-            if type(version) is int:
-                return version < 2
+            version = self._header.value.get("version")
+            if version is None or type(version) is int:
+                return (version or 1) < 2
         return not any("parentId" in node.record.value for node in self._nodes)
 
     # ------------------------------------------------------------------------- the end
