@@ -162,6 +162,15 @@ def test_calls_that_have_one_id_without_that_of_their_items_are_told_apart() -> 
     ]
 
 
+def test_call_and_output_keep_one_id_whatever_else_they_look_like() -> None:
+    """Keys of other APIs beside a message of pi, or an output in the words of this API."""
+    odd = {**answer(called()), "reasoning_content": "hm"}
+    flat = {"type": "function_call_output", "call_id": "call_1|fc_1", "output": "out"}
+    for asked, given in ((odd, result()), (answer(called()), flat), (odd, flat)):
+        call, output = built(RESPONSES, user(), asked, given).items[-2:]
+        assert call["call_id"] == output["call_id"]
+
+
 def test_a_call_that_nobody_answered_is_stood_in_for_under_its_id() -> None:
     context = built(RESPONSES, user(), answer(called()), user("and?"))
     assert context.items[1] == function_call(id="fc_1")

@@ -44,15 +44,23 @@ class SplitIds:
     """The ids of calls without those of their items, one context long.
 
     Of several ids that would become one, the first does; the others stay as they are.
+
+    Attributes:
+        names: What each id that was split becomes.
     """
 
     def __init__(self) -> None:
+        self.names: dict[str, str] = {}
         self._whole: dict[str, str] = {}
 
-    def of(self, call_id: str) -> tuple[str, str]:
-        """The id of a call, and that of its item; ``""`` where there is none to tell."""
+    def item_of(self, call_id: str) -> str:
+        """Split the id of a call; gives the id of its item, ``""`` where there is none to tell."""
         name, item = split_id(call_id)
-        return (name, item) if self._whole.setdefault(name, call_id) == call_id else (call_id, "")
+        if self._whole.setdefault(name, call_id) != call_id:
+            return ""
+        if name != call_id:
+            self.names[call_id] = name
+        return item
 
 
 def reasoning_details(item: Mapping[str, Any]) -> list[Any]:

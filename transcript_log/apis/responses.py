@@ -310,7 +310,7 @@ class OpenAIResponses:
         out = _with_output_kinds(out, notes)
         out = _without_lone_reasoning(out, notes)
         out = _with_item_ids(out, notes)
-        return _with_call_ids(out, notes)
+        return _with_call_ids(_with_split_ids(out, ids), notes)
 
 
 def _is_plain(item: Item) -> bool:
@@ -605,6 +605,15 @@ def _with_item_ids(pieces: list[Piece], notes: Notes) -> list[Piece]:
     return pieces
 
 
+def _with_split_ids(pieces: list[Piece], ids: SplitIds) -> list[Piece]:
+    """With the ids of calls alone, where they were split."""
+    for place, piece in enumerate(pieces if ids.names else ()):
+        name = ids.names.get(word(piece.item.get("call_id")))
+        if name is not None and piece.item.get("type") in _CALLS.keys() | _OUTPUTS.keys():
+            pieces[place] = piece.now({**piece.item, "call_id": name}, "mended")
+    return pieces
+
+
 def _with_call_ids(pieces: list[Piece], notes: Notes) -> list[Piece]:
     """With call ids that this API takes, the same on call and output."""
     found = []
@@ -634,7 +643,7 @@ def _with_call_ids(pieces: list[Piece], notes: Notes) -> list[Piece]:
 def _rendered(piece: Piece, notes: Notes, ids: SplitIds) -> list[Piece]:
     """An item of another shape in this API's words: messages and calls in their order."""
     neutral = read(piece.item)
-    split = ids.of if shape_of(piece.item) == "pi" else _whole
+    is_pi = shape_of(piece.item) == "pi"
     made: list[dict[str, Any]] = []
     parts: list[dict[str, Any]] = []
     calls: list[dict[str, Any]] = []  # and the reasoning among them
@@ -650,12 +659,12 @@ def _rendered(piece: Piece, notes: Notes, ids: SplitIds) -> list[Piece]:
     for block in neutral.blocks:
         match block:
             case Call():
-                calls.append(_call_item(block, *split(block.id), piece, notes))
+                item_id = ids.item_of(block.id) if is_pi else ""
+                calls.append(_call_item(block, item_id, piece, notes))
             case Output():
                 say()
                 value = _output_value(block, piece, notes)
-                call_id, _ = split(block.id)
-                made.append({"type": "function_call_output", "call_id": call_id, "output": value})
+                made.append({"type": "function_call_output", "call_id": block.id, "output": value})
                 if block.is_error:
                     tell_error_flag(block, piece, notes)
             case Text(text=text) if not text.strip():
@@ -695,18 +704,14 @@ def _signed_message(part: dict[str, Any], signature: str) -> dict[str, Any]:
     return {**made, "phase": mark["phase"]} if "phase" in mark else made
 
 
-def _whole(call_id: str) -> tuple[str, str]:
-    return call_id, ""
-
-
-def _call_item(call: Call, call_id: str, item_id: str, piece: Piece, notes: Notes) -> dict[str, Any]:
+def _call_item(call: Call, item_id: str, piece: Piece, notes: Notes) -> dict[str, Any]:
     name = named(call, 64, piece, notes)
     if call.kind == "custom" and type(call.arguments) is str:
-        return {"type": "custom_tool_call", "call_id": call_id, "name": name, "input": call.arguments}
+        return {"type": "custom_tool_call", "call_id": call.id, "name": name, "input": call.arguments}
     text, is_object = arguments_text(call)
     if not is_object:
         tell_arguments(call.id, piece, notes)
-    made = {"type": "function_call", "call_id": call_id, "name": name, "arguments": text}
+    made = {"type": "function_call", "call_id": call.id, "name": name, "arguments": text}
     return {**made, "id": item_id} if _is_item_id(item_id, "function_call") else made
 
 

@@ -16,10 +16,10 @@ from ..families import Target
 
 __all__ = [
     "SENT_ROLES",
-    "bash_text",
     "branch_text",
     "custom_item",
     "family_of",
+    "item_of",
     "response_of",
     "said_item",
     "summary_text",
@@ -33,6 +33,27 @@ _BRANCH_PREFIX: Final = (
     "The following is a summary of a branch that this conversation came back from:\n\n<summary>\n"
 )
 _BRANCH_SUFFIX: Final = "</summary>"
+
+
+def item_of(message: dict[str, Json]) -> tuple[Item, bool]:
+    """A message as an item, and whether pi sends it."""
+    role = message["role"]
+    time = message.get("timestamp")
+    source = {key: value for key, value in message.items() if key != "timestamp"}
+    match role:
+        case "bashExecution":
+            return said_item(bash_text(message), source, time), not message.get("excludeFromContext")
+        case "custom" | "hookMessage":
+            content = source.pop("content", None)
+            if type(content) is list:
+                return custom_item(content, source, time), True
+            return said_item(content if type(content) is str else "", source, time), True
+        case "branchSummary" | "compactionSummary" if type(message.get("summary")) is str:
+            told = branch_text if role == "branchSummary" else summary_text
+            return said_item(told(message["summary"]), source, time), True
+        case "toolResult" if message.get("details") is not None and _named(message.get("toolCallId")):
+            return {key: value for key, value in message.items() if key != "details"}, True
+    return message, role in SENT_ROLES
 
 
 def said_item(text: str, source: Mapping[str, Json], time: Json) -> Item:
