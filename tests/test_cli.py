@@ -623,7 +623,6 @@ ODD: Final = {
     "folder": ("folder.jsonl", 1, "directory"),
     "newer": ("newer.jsonl", 1, "format version 4, and only version 3"),
     "headless": ("headless.jsonl", 1, "line 1"),
-    "pi": ("pi.jsonl", 1, "pi session"),
     "claude": ("claude.jsonl", 1, "session"),
     "fifo": ("fifo.jsonl", 1, "no regular file"),
     "device": ("/dev/null", 1, "no regular file"),
@@ -650,8 +649,6 @@ def odd(tmp_path: Path) -> Path:
         "list": b"[]\n",
         "newer": b'{"type":"session","version":4,"id":"s","harness":"transcript-log"}\n',
         "headless": b"{broken\n" + json.dumps(raw("e", "one")).encode() + b"\n",
-        "pi": b'{"type":"session","version":3,"id":"s","timestamp":"2026-01-02T12:00:00Z","cwd":"/"}\n'
-        b'{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-02T12:00:00Z","message":{}}\n',
         "\x1b[31m\u202e\n": b"Dear diary,\n",
         "claude": b'{"type":"user","uuid":"u","parentUuid":null,"sessionId":"s","message":{"role":"user"}}\n',
     }

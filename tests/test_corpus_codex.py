@@ -60,7 +60,7 @@ def facts() -> dict[str, dict[str, int]]:
 
 FACTS: Final = facts()
 CODEX: Final = sorted(name for name in FACTS if name.startswith("codex/"))
-OTHERS: Final = sorted(name for name in FACTS if not name.startswith("codex/"))
+OTHERS: Final = sorted(name for name in FACTS if not name.startswith(("codex/", "pi/")))
 
 
 def each(names: list[str]) -> list[Any]:
@@ -143,8 +143,7 @@ def test_a_session_of_another_agent_gives_one_clear_line(name: str, command: str
     assert result.exit_code == 1
     assert result.stdout == ""
     (line,) = result.stderr.splitlines()
-    agent = {"pi": "a pi session", "claude-code": "a Claude Code session"}[name.partition("/")[0]]
-    assert agent in line
+    assert "a Claude Code session" in line
     assert name in line
 
 

@@ -51,7 +51,7 @@ class Piece:
         begins: It is the first item of a model response.
         finish: Why that response ended, in the words of its record.
         orphaned: The reasoning that it came with is not in the context.
-        interrupted: It is of an answer that was broken off.
+        interrupted: It was broken off, or left aside: history, and no context.
         old: It was said before the newest compaction.
     """
 

@@ -467,7 +467,7 @@ def _paired(
                 Change(
                     kind="left-out",
                     rule="interrupted",
-                    message="the answer was broken off: it is history, and no context",
+                    message="it was broken off or left aside: it is history, and no context",
                     entry=piece.entry,
                     item=item,
                 )
@@ -542,7 +542,8 @@ def _readable(pieces: Sequence[Piece], target: Target, notes: Notes) -> list[Pie
             lost = True
             gone.append(item)
         else:
-            out.append(piece.now(part, "mended"))
+            left = piece.now(part, "mended")
+            out.append(left.alone() if is_from_model(item) else left)
     halves = [item for item in gone if any(items.calls_and_outputs(item))]
     return _without_halves(pieces, out, halves, notes) if halves else out
 

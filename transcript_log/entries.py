@@ -302,7 +302,8 @@ class MessageEntry:
         response: The model response it came in, on that response's first item.
         invocation: The prompt template that a user message was made from.
         stand_in: True for a made-up output that a model was already sent.
-        interrupted: True for an answer that was cut off while it streamed.
+        interrupted: True for what is history and no context: an answer that was cut off while it
+            streamed, or what an agent left aside, as a branch of an imported session.
     """
 
     type: ClassVar[Literal["message"]] = "message"

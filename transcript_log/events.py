@@ -54,7 +54,7 @@ class Said(_Event):
     """Somebody said something: text and pictures that stand together in one message.
 
     ``role`` is the speaker's, or the item's type where it names none. ``interrupted`` is
-    True for an answer that was cut off while it streamed.
+    True for an answer that was cut off while it streamed, and for what was left aside.
     """
 
     role: str

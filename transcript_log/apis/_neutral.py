@@ -45,9 +45,10 @@ _SPEAKERS: Final[Mapping[Any, Speaker]] = {
 
 @dataclass(slots=True)
 class Text:
-    """Text for people."""
+    """Text for people; ``signature`` is what pi wrote beside it, as of a :class:`Thought`."""
 
     text: str
+    signature: str = ""
 
 
 @dataclass(slots=True)
@@ -81,12 +82,13 @@ class Thought:
     """What a model thought. No API here takes another's thoughts.
 
     ``signature`` is what pi wrote beside it, the mark of whoever thought it. The target can
-    read it, or it would not be here any more.
+    read it, or it would not be here any more. ``key`` is where a Chat message had it.
     """
 
     text: str
     signature: str = ""
     redacted: bool = False
+    key: str = ""
 
 
 @dataclass(slots=True)
@@ -254,16 +256,21 @@ def read_block(block: Any) -> Block:
     if kind is not None and type(kind) is not str:
         return Unknown(type(kind).__name__)
     if kind in _TEXTS or (kind is None and type(block.get("text")) is str):
-        said = block.get("text")
-        return Text(said) if type(said) is str else Unknown(str(kind))
+        said, mark = block.get("text"), block.get("textSignature")
+        if type(said) is not str:
+            return Unknown(str(kind))
+        return Text(said) if mark is None else Text(said, mark if type(mark) is str else "")
     if kind == "refusal":
         return Text(str(block.get("refusal") or ""))
     if kind in ("thinking", "redacted_thinking"):
         thought, mark = block.get("thinking"), block.get("thinkingSignature")
+        mark = mark if type(mark) is str else ""
+        is_key = mark in _WIRE_FIELDS
         return Thought(
             thought if type(thought) is str else "",
-            mark if type(mark) is str and mark not in _WIRE_FIELDS else "",
+            "" if is_key else mark,
             block.get("redacted") is True,
+            mark if is_key else "",
         )
     if kind in _IMAGES:
         return _image(block) or Unknown(str(kind))
@@ -286,8 +293,11 @@ def _image(block: Mapping[str, Any]) -> Image | None:
         if type(source.get("data")) is str:
             return Image(data=source["data"], media_type=_or(source.get("media_type"), "image/png"))
         return None
-    if type(block.get("data")) is str:
-        return Image(data=block["data"], media_type=_or(block.get("mimeType"), "image/png"))
+    data = block.get("data")
+    if type(data) is str:
+        if ":" in data[:32]:  # it stands elsewhere, as under ``blob:sha256:…``
+            return None
+        return Image(data=data, media_type=_or(block.get("mimeType"), "image/png"))
     link: Any = block.get("image_url")
     detail: Any = block.get("detail")
     if type(link) is dict:

@@ -17,7 +17,8 @@ from ..entries import Item
 from ..findings import Finding
 from ..items.shapes import shape_of
 from ._base import IdRule, Notes, Rule, fresh_ids, has_surrogate, rule_of, safe_name, word
-from ._neutral import Block, Call, File, Image, Output, Text, arguments_text, read
+from ._neutral import Block, Call, File, Image, Output, Text, Thought, arguments_text, read
+from ._signed import reasoning_details
 from ._telling import in_own_shape, named, tell_arguments, tell_error_flag, tell_nothing_left, tell_unsaid
 
 __all__ = ["NO_OUTPUT", "OPENAI_CHAT", "SEE_BELOW", "OpenAIChat"]
@@ -153,6 +154,9 @@ _FOREIGN_KEYS: Final = frozenset(
     }
 )
 """Keys that the messages of other APIs bear, and that no Chat message has."""
+
+_MESSAGE_KEYS: Final = frozenset({"role", "content", "name", "tool_calls", "tool_call_id", "refusal"})
+"""What is sent of a message that pi wrote."""
 
 _CALL_KEYS: Final = ("function", "custom")
 
@@ -343,8 +347,12 @@ def _mended(piece: Piece, notes: Notes) -> Piece | None:
     """A message of this API under its rules; None if nothing is left of it."""
     item = piece.item
     speaker = item["role"]
-    new = {key: value for key, value in item.items() if key not in _FOREIGN_KEYS}
     is_foreign = shape_of(item) == "pi"
+    new = {
+        key: value
+        for key, value in item.items()
+        if (key in _MESSAGE_KEYS if is_foreign else key not in _FOREIGN_KEYS)
+    }
     if len(new) != len(item) and not is_foreign:
         gone = ", ".join(key for key in item if key in _FOREIGN_KEYS)
         notes.add("rewritten", "foreign-key", f"the message goes without {gone}", piece)
@@ -362,6 +370,8 @@ def _mended(piece: Piece, notes: Notes) -> Piece | None:
         if len(said) < len(content):
             notes.add("left-out", "blank-text", "blank text was taken out", piece, item=item)
             new["content"] = said
+        if is_foreign and any("textSignature" in part for part in said):
+            new["content"] = [{k: v for k, v in part.items() if k != "textSignature"} for part in said]
     elif type(content) is str and content.isspace() and speaker != "tool":
         new["content"] = None
         notes.add("left-out", "blank-text", "the text was blank", piece, item=item)
@@ -450,7 +460,9 @@ def _with_call_ids(pieces: list[Piece], notes: Notes) -> list[Piece]:
 
 def _may_join(last: Item, new: Item) -> bool:
     """Whether calls go into the message before them, both rendered here."""
-    return last.get("role") == "assistant" == new.get("role") and new.get("content") is None
+    if last.get("role") != "assistant" or new.get("role") != "assistant":
+        return False
+    return new.get("content") is None and new.keys() <= _MESSAGE_KEYS  # thoughts stay with their calls
 
 
 def _rendered(piece: Piece, notes: Notes) -> tuple[list[Piece], list[Piece]]:
@@ -461,6 +473,7 @@ def _rendered(piece: Piece, notes: Notes) -> tuple[list[Piece], list[Piece]]:
     pictures: list[dict[str, Any]] = []
     parts: list[dict[str, Any]] = []
     calls: list[dict[str, Any]] = []
+    thoughts: list[Thought] = []
 
     def say() -> None:
         if not parts and not calls:
@@ -468,9 +481,12 @@ def _rendered(piece: Piece, notes: Notes) -> tuple[list[Piece], list[Piece]]:
         message: dict[str, Any] = {"role": neutral.speaker, "content": _content(parts)}
         if calls:
             message["tool_calls"] = list(calls)
+        if thoughts:
+            message[thoughts[0].key] = "\n".join(thought.text for thought in thoughts)
         made.append(message)
         parts.clear()
         calls.clear()
+        thoughts.clear()
 
     for block in neutral.blocks:
         match block:
@@ -484,6 +500,8 @@ def _rendered(piece: Piece, notes: Notes) -> tuple[list[Piece], list[Piece]]:
                 pictures += _beside(block, piece, notes)
             case Text(text=text) if not text.strip():
                 pass
+            case Thought(text=text, key=str(key)) if key and text.strip() and is_model:
+                thoughts.append(block)
             case _:
                 part = _part(block, is_text_only=is_model or neutral.speaker != "user")
                 if part is None:
@@ -493,6 +511,8 @@ def _rendered(piece: Piece, notes: Notes) -> tuple[list[Piece], list[Piece]]:
                     notes.add("moved", "output-order", "what was said after a call goes before it", piece)
                 parts.append(part)
     say()
+    if is_model and made and (details := reasoning_details(piece.item)):
+        made[-1]["reasoning_details"] = details
     if not made:
         tell_nothing_left(piece, notes)
     shown = [piece.now({"role": "user", "content": pictures}, "rendered")] if pictures else []

@@ -27,7 +27,8 @@ from ._base import (
     safe_name,
     word,
 )
-from ._neutral import Block, Call, File, Image, Output, Text, arguments_text, read
+from ._neutral import Block, Call, File, Image, Output, Text, Thought, arguments_text, read
+from ._signed import SplitIds, message_mark, reasoning_item
 from ._telling import in_own_shape, named, tell_arguments, tell_error_flag, tell_nothing_left, tell_unsaid
 
 __all__ = ["OPENAI_RESPONSES", "OpenAIResponses"]
@@ -286,31 +287,31 @@ class OpenAIResponses:
         out: list[Piece] = []
         reasoning_ids: set[str] = set()
         orphaned = False
+        ids = SplitIds()
         for piece in pieces:
             piece = in_own_shape(piece, "responses", _is_own_part, _part_of, notes)  # noqa: PLW2901
-            if not _is_own(piece.item):
+            is_own = _is_own(piece.item)
+            if not is_own or not is_from_model(piece.item):
                 orphaned = False
-                out += _rendered(piece, notes)
-                continue
-            mended = _mended(piece, notes)
-            if piece.item.get("type") == "reasoning":
-                if mended is not None and mended.item.get("id") in reasoning_ids:
-                    notes.add(
-                        "left-out", "item-id-twice", "the reasoning stands twice", piece, item=piece.item
-                    )
-                    continue
-                if mended is None:
-                    orphaned = True
-                    continue
-                reasoning_ids.add(str(mended.item.get("id") or id(mended)))
-            elif not is_from_model(piece.item):
-                orphaned = False
-            if mended is not None:
-                out.append(mended.alone() if orphaned else mended)
+            for new in [piece] if is_own else _rendered(piece, notes, ids):
+                is_reasoning = new.item.get("type") == "reasoning"
+                mended = _mended(new, notes) if is_own or is_reasoning else new
+                if is_reasoning:
+                    if mended is not None and mended.item.get("id") in reasoning_ids:
+                        notes.add(
+                            "left-out", "item-id-twice", "the reasoning stands twice", new, item=new.item
+                        )
+                        continue
+                    if mended is None:
+                        orphaned = True
+                        continue
+                    reasoning_ids.add(str(mended.item.get("id") or id(mended)))
+                if mended is not None:
+                    out.append(mended.alone() if orphaned else mended)
         out = _with_output_kinds(out, notes)
         out = _without_lone_reasoning(out, notes)
         out = _with_item_ids(out, notes)
-        return _with_call_ids(out, notes)
+        return _with_call_ids(_with_split_ids(out, ids), notes)
 
 
 def _is_plain(item: Item) -> bool:
@@ -605,6 +606,15 @@ def _with_item_ids(pieces: list[Piece], notes: Notes) -> list[Piece]:
     return pieces
 
 
+def _with_split_ids(pieces: list[Piece], ids: SplitIds) -> list[Piece]:
+    """With the ids of calls alone, where they were split."""
+    for place, piece in enumerate(pieces if ids.names else ()):
+        name = ids.names.get(word(piece.item.get("call_id")))
+        if name is not None and piece.item.get("type") in _CALLS.keys() | _OUTPUTS.keys():
+            pieces[place] = piece.now({**piece.item, "call_id": name}, "mended")
+    return pieces
+
+
 def _with_call_ids(pieces: list[Piece], notes: Notes) -> list[Piece]:
     """With call ids that this API takes, the same on call and output."""
     found = []
@@ -631,12 +641,13 @@ def _with_call_ids(pieces: list[Piece], notes: Notes) -> list[Piece]:
 # ----------------------------------------------------------------------- other shapes
 
 
-def _rendered(piece: Piece, notes: Notes) -> list[Piece]:
+def _rendered(piece: Piece, notes: Notes, ids: SplitIds) -> list[Piece]:
     """An item of another shape in this API's words: messages and calls in their order."""
     neutral = read(piece.item)
+    is_pi = shape_of(piece.item) == "pi"
     made: list[dict[str, Any]] = []
     parts: list[dict[str, Any]] = []
-    calls: list[dict[str, Any]] = []
+    calls: list[dict[str, Any]] = []  # and the reasoning among them
     is_model = neutral.speaker == "assistant"
 
     def say() -> None:
@@ -649,7 +660,8 @@ def _rendered(piece: Piece, notes: Notes) -> list[Piece]:
     for block in neutral.blocks:
         match block:
             case Call():
-                calls.append(_call_item(block, piece, notes))
+                item_id = ids.item_of(block.id) if is_pi else ""
+                calls.append(_call_item(block, item_id, piece, notes))
             case Output():
                 say()
                 value = _output_value(block, piece, notes)
@@ -658,15 +670,24 @@ def _rendered(piece: Piece, notes: Notes) -> list[Piece]:
                     tell_error_flag(block, piece, notes)
             case Text(text=text) if not text.strip():
                 pass
+            case Thought(signature=mark) if (item := reasoning_item(mark)) is not None:
+                say()
+                (calls or made).append(item)
             case _:
                 part = _assistant_part(block) if is_model else _input_part(block)
                 if part is None:
+                    if isinstance(block, Thought):
+                        piece = piece.alone()
                     tell_unsaid(block, piece, notes)
                     continue
                 if calls:
                     why = "what was said after a call goes before it"
                     notes.add("moved", "output-order", why, piece)
-                parts.append(part)
+                if is_model and isinstance(block, Text) and block.signature:
+                    say()
+                    made.append(_signed_message(part, block.signature))
+                else:
+                    parts.append(part)
     say()
     # No message may stand between a call and its output.
     made += calls
@@ -675,14 +696,24 @@ def _rendered(piece: Piece, notes: Notes) -> list[Piece]:
     return [piece.now(item, "rendered") for item in made]
 
 
-def _call_item(call: Call, piece: Piece, notes: Notes) -> dict[str, Any]:
+def _signed_message(part: dict[str, Any], signature: str) -> dict[str, Any]:
+    """A text as the message that it came in, where its signature tells that."""
+    mark = message_mark(signature)
+    made: dict[str, Any] = {"type": "message", "role": "assistant", "content": [part]}
+    if _is_item_id(mark.get("id"), "message"):
+        made |= {"id": mark["id"], "status": "completed"}
+    return {**made, "phase": mark["phase"]} if "phase" in mark else made
+
+
+def _call_item(call: Call, item_id: str, piece: Piece, notes: Notes) -> dict[str, Any]:
     name = named(call, 64, piece, notes)
     if call.kind == "custom" and type(call.arguments) is str:
         return {"type": "custom_tool_call", "call_id": call.id, "name": name, "input": call.arguments}
     text, is_object = arguments_text(call)
     if not is_object:
         tell_arguments(call.id, piece, notes)
-    return {"type": "function_call", "call_id": call.id, "name": name, "arguments": text}
+    made = {"type": "function_call", "call_id": call.id, "name": name, "arguments": text}
+    return {**made, "id": item_id} if _is_item_id(item_id, "function_call") else made
 
 
 def _output_value(output: Output, piece: Piece, notes: Notes) -> Any:

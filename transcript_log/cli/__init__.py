@@ -68,7 +68,7 @@ class _Group(click.Group):
 def main() -> None:
     """Look into the sessions of coding agents, and mend them.
 
-    FILE is a log of this package or a Codex rollout, told apart by content.
+    FILE is a log of this package, a Codex rollout or a pi session, told apart by content.
 
     \b
     Example:

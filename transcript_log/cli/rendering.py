@@ -124,7 +124,8 @@ class Renderer:
 
     def _said(self, event: Said) -> None:
         notes = [] if event.invocation is None else [f"from the template {event.invocation.name}"]
-        notes += ["interrupted"] if event.interrupted else []
+        if event.interrupted:
+            notes.append("interrupted" if event.role == "assistant" else "left aside")
         notes += [] if event.text.strip() or event.images else ["no text"]
         text = event.text
         if event.role != "assistant":

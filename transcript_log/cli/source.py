@@ -19,6 +19,7 @@ from ..errors import CorruptLogError, HeaderError, StorageError, VersionError
 from ..findings import Finding
 from ..importers import Imported, SourceFormat, sniff
 from ..importers.codex import import_codex
+from ..importers.pi import import_pi
 from ..jsonl import JsonlStore
 from ..store import DetailKey
 from .text import one_line
@@ -143,7 +144,7 @@ def open_session(path: str) -> Session:
         importer = None if form is None else _IMPORTERS.get(form)
         if form is not None and importer is not None:
             return _imported(path, form, size, _import(importer, path, fd))
-    if form in ("pi", "claude-code"):
+    if form == "claude-code":
         raise _refused(path, f"this is {FORMAT_NAMES[form]}, which this version cannot read", _READS)
     try:
         return _scanned(path)
@@ -156,7 +157,7 @@ def open_session(path: str) -> Session:
         raise _refused(path, error.reason, advice, error.line, error.offset) from error
 
 
-_READS: Final = "it reads its own logs and Codex rollouts"
+_READS: Final = "it reads its own logs, Codex rollouts and pi sessions"
 
 
 def _refused(path: str, reason: str, advice: str = "", line: int = 1, offset: int = 0) -> HeaderError:
@@ -226,6 +227,7 @@ class _Importer(Protocol):
 
 _IMPORTERS: Final[Mapping[SourceFormat, _Importer]] = {
     "codex": import_codex,
+    "pi": import_pi,
 }
 
 

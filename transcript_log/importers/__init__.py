@@ -111,13 +111,17 @@ def is_doubtful(text: bytes) -> bool:
     """Whether JSON text may hold a number that a log cannot: seldom yes where it holds none."""
     if text.count(b"[") + text.count(b"{") > _json.MAX_NESTING:
         return True
-    return _json.has_long_digits(text) or b"0e000" in text.translate(_NUMBERS, b"+")
+    numbers = text.translate(_NUMBERS, b"+")
+    return b"0e000" in numbers or (_json.has_long_digits(text) and _LONG in numbers)
 
 
 # For a search without a regular expression: every digit is 0, an exponent mark e, the rest blank.
 _NUMBERS: Final = bytes(
     0x30 if chr(byte) in "0123456789" else 0x65 if chr(byte) in "eE" else 0x20 for byte in range(256)
 )
+_LONG: Final = b"0" * 19
+"""An integer that may be past 64 bits. Times in milliseconds are not as long."""
+
 _BOM: Final = b"\xef\xbb\xbf"
 _SPACE: Final = b" \t\r\n"
 
