@@ -138,6 +138,7 @@ def told(imported: Imported, rule: str) -> list[str]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_session_goes_on_as_pi_itself_would_go_on(name: str) -> None:
+    """Or better, where ``tests/data/pi`` says so."""
     imported = read(name)
     target, sent = wanted(name)
     context = build_context(imported.entries, target, details=imported.details_by_call)
