@@ -1,0 +1,77 @@
+"""What an importer tells of a source: each finding at its place, and what is frequent once, counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Protocol
+
+from ..findings import Finding, Severity
+
+__all__ = ["Spot", "Telling"]
+
+
+class Spot(Protocol):
+    """Something that stands on a line of the source."""
+
+    @property
+    def line(self) -> int: ...
+
+    @property
+    def offset(self) -> int: ...
+
+
+class Telling:
+    """The findings of one import.
+
+    Args:
+        notes: What is told once however often it is met, by rule: how bad it is, and a sentence
+            with ``{number}`` and ``{about}`` in it.
+        path: For the findings.
+    """
+
+    def __init__(self, notes: Mapping[str, tuple[Severity, str]], path: str | None) -> None:
+        self.path: Final = path
+        self._notes: Final = notes
+        self._found: list[Finding] = []
+        self._seen: dict[tuple[str, str], list[int]] = {}  # line, offset, how often
+
+    def note(self, spot: Spot, rule: str, about: str = "") -> None:
+        """Count what is told once, at its first place."""
+        seen = self._seen.get((rule, about))
+        if seen is None:
+            self._seen[rule, about] = [spot.line, spot.offset, 1]
+        else:
+            seen[2] += 1
+
+    def tell(
+        self, spot: Spot | None, rule: str, severity: Severity, message: str, call: str | None = None
+    ) -> None:
+        """Tell of one thing where it is; without a place, of the whole file."""
+        self._found.append(
+            Finding(
+                rule=rule,
+                severity=severity,
+                message=message,
+                path=self.path,
+                line=None if spot is None else spot.line,
+                offset=None if spot is None else spot.offset,
+                call=call,
+            )
+        )
+
+    def findings(self) -> list[Finding]:
+        """All of them, in the order of the source; what has no line comes first."""
+        told = list(self._found)
+        for (rule, about), (line, offset, number) in self._seen.items():
+            severity, message = self._notes[rule]
+            told.append(
+                Finding(
+                    rule=rule,
+                    severity=severity,
+                    message=message.format(number=number, about=about),
+                    path=self.path,
+                    line=line,
+                    offset=offset,
+                )
+            )
+        return sorted(told, key=lambda finding: finding.line or 0)
