@@ -624,7 +624,6 @@ ODD: Final = {
     "newer": ("newer.jsonl", 1, "format version 4, and only version 3"),
     "headless": ("headless.jsonl", 1, "line 1"),
     "pi": ("pi.jsonl", 1, "pi session"),
-    "claude": ("claude.jsonl", 1, "session"),
     "fifo": ("fifo.jsonl", 1, "no regular file"),
     "device": ("/dev/null", 1, "no regular file"),
     "dangling": ("dangling.jsonl", 2, "no such file"),
@@ -653,7 +652,6 @@ def odd(tmp_path: Path) -> Path:
         "pi": b'{"type":"session","version":3,"id":"s","timestamp":"2026-01-02T12:00:00Z","cwd":"/"}\n'
         b'{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-02T12:00:00Z","message":{}}\n',
         "\x1b[31m\u202e\n": b"Dear diary,\n",
-        "claude": b'{"type":"user","uuid":"u","parentUuid":null,"sessionId":"s","message":{"role":"user"}}\n',
     }
     for name, content in contents.items():
         (tmp_path / f"{name}.jsonl").write_bytes(content)

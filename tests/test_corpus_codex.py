@@ -11,7 +11,7 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pytest
 from case_contexts import rules
@@ -20,10 +20,12 @@ from test_cases import folder as cases_folder
 
 from transcript_log.apis import check_items
 from transcript_log.cli import main
+from transcript_log.cli.source import FORMAT_NAMES
 from transcript_log.context import build_context, live_rows
 from transcript_log.entries import Entry, Item, MessageEntry
 from transcript_log.errors import ContextError
 from transcript_log.families import Target
+from transcript_log.importers import SourceFormat
 from transcript_log.importers.codex import import_codex
 from transcript_log.items import has_opaque
 from transcript_log.stats import find_spent, group_spent
@@ -60,7 +62,7 @@ def facts() -> dict[str, dict[str, int]]:
 
 FACTS: Final = facts()
 CODEX: Final = sorted(name for name in FACTS if name.startswith("codex/"))
-OTHERS: Final = sorted(name for name in FACTS if not name.startswith("codex/"))
+OTHERS: Final = sorted(name for name in FACTS if not name.startswith(("codex/", "claude-code/")))
 
 
 def each(names: list[str]) -> list[Any]:
@@ -143,8 +145,7 @@ def test_a_session_of_another_agent_gives_one_clear_line(name: str, command: str
     assert result.exit_code == 1
     assert result.stdout == ""
     (line,) = result.stderr.splitlines()
-    agent = {"pi": "a pi session", "claude-code": "a Claude Code session"}[name.partition("/")[0]]
-    assert agent in line
+    assert FORMAT_NAMES[cast(SourceFormat, name.partition("/")[0])] in line
     assert name in line
 
 
