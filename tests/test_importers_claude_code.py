@@ -448,6 +448,90 @@ def test_what_was_only_shown_is_no_message() -> None:
     assert told(imported, "not-imported")
 
 
+def test_a_block_beside_the_path_is_live() -> None:
+    written = (
+        Written().user("u1", "go").says("a1", "msg_1", call("toolu_1")).says("a2", "msg_1", call("toolu_2"))
+    )
+    written.answers("r2", "toolu_2", parentUuid="a2").answers("r1", "toolu_1", parentUuid="a1")
+    imported = written.says("a3", "msg_2", text("done"), parentUuid="r1").imported()
+    assert [len(turn["content"]) for turn in sent(imported)] == [1, 2, 2, 1]
+    assert told(imported, "branch-left-out") == []
+
+
+def test_what_was_said_between_the_blocks_of_a_message_is_kept() -> None:
+    written = Written().user("u1", "go").says("a1", "msg_1", text("one"))
+    imported = written.user("u2", "and now").says("a2", "msg_1", text("two")).user("u3", "on").imported()
+    assert sent_texts(imported) == ["go", "one", "two", "and now", "on"]
+
+
+def test_of_two_outputs_beside_the_path_the_first_counts() -> None:
+    written = Written().user("u1", "go").says("a1", "msg_1", call("toolu_1"), call("toolu_2"))
+    written.answers("r1", "toolu_1", "first", parentUuid="a1").answers(
+        "r2", "toolu_1", "again", parentUuid="a1"
+    )
+    written.answers("r3", "toolu_2", "other", parentUuid="a1")
+    imported = written.says("a2", "msg_2", text("done")).imported()
+    assert [block["content"] for block in sent(imported)[2]["content"]] == ["first", "other"]
+    assert len(told(imported, "branch-left-out")) == 1
+
+
+def test_odd_blocks_and_odd_records_beside_the_path_end_nothing() -> None:
+    written = Written().user("u1", "go").says("a1", "msg_1", call("toolu_1"), call("toolu_2"))
+    written.user("r1", [7, result("toolu_1")], parentUuid="a1").record("assistant", "x1", parentUuid="u1")
+    imported = written.answers("r2", "toolu_2", parentUuid="a1").says("a2", "m2", text("done")).imported()
+    assert [block["tool_use_id"] for block in sent(imported)[2]["content"][:2]] == ["toolu_1", "toolu_2"]
+    assert len(told(imported, "branch-left-out")) == 1
+
+
+def test_a_branch_is_one_wherever_its_records_stand() -> None:
+    written = Written().user("u1", "one").user("x1", "no", parentUuid="u1").says("x2", "msg_1", text("never"))
+    written.lines[1], written.lines[2] = written.lines[2], written.lines[1]
+    imported = written.user("u2", "two", parentUuid="u1").imported()
+    assert told(imported, "branch-left-out") == [
+        "a branch begins here that the session did not go on with: 2 message records, left out"
+    ]
+
+
+def test_what_the_program_said_on_another_branch_is_left_out() -> None:
+    written = Written().user("u1", "one").user("m1", "a caveat", isMeta=True, parentUuid="u1")
+    imported = written.user("x1", "no").user("u2", "two", parentUuid="u1").imported()
+    assert sent_texts(imported) == ["one", "two"]
+    assert len(told(imported, "branch-left-out")) == 1
+
+
+def test_a_note_beside_the_path_counts() -> None:
+    written = (
+        Written().user("u1", "one").says("a1", "msg_1", text("1")).note("n1", "turn_duration", durationMs=1)
+    )
+    assert len(runs(written.user("u2", "two", parentUuid="a1").imported())) == 1
+
+
+def test_a_member_of_a_team_has_branches_too() -> None:
+    written = Written(teamName="t").user("u1", "one").user("u2", "no").user("u3", "two", parentUuid="u1")
+    assert sent_texts(written.imported()) == ["one", "two"]
+
+
+def test_a_second_root_begins_anew_in_any_file() -> None:
+    written = compacted().user("x1", "gone").user("u9", "anew", parentUuid=None)
+    assert sent_texts(written.imported()) == ["anew"]
+
+
+def test_a_record_of_the_session_may_follow_one_of_a_subagent() -> None:
+    side = {"isSidechain": True}
+    written = (
+        Written()
+        .user("u1", "ask")
+        .user("x1", "look", parentUuid="u1", **side)
+        .says("x2", "m2", text("x"), **side)
+    )
+    written.user("u2", "on", parentUuid="x2").user("u0", "lost", parentUuid="u1")
+    imported = written.user("u3", "and on", parentUuid="u2").imported()
+    assert sent_texts(imported) == ["ask", "on", "and on"]
+    assert [sent_texts(linked) for linked in imported.linked] == [["look", "x"]]
+    circle = Written().user("u1", "one").user("x1", "a", parentUuid="x2", **side).user("x2", "b", **side)
+    assert sent_texts(circle.user("u2", "two", parentUuid="x1").imported()) == ["one", "two"]
+
+
 # --------------------------------------------------------------------------- compactions
 
 
@@ -510,7 +594,40 @@ def test_a_mark_that_names_no_record_before_it_follows_the_one_there() -> None:
         written = Written().user("u1", "old").note("c1", "compact_boundary", parentUuid=None, **members)
         imported = written.user("m1", "SUMMARY", isCompactSummary=True).imported()
         assert [item["content"] for item in messages(imported.entries)] == ["old"]
-        assert told(imported, "branch-left-out") == []
+        assert imported.findings == ()
+
+
+def test_a_mark_follows_what_it_names_and_not_what_was_given_up() -> None:
+    written = Written().user("u1", "old").says("a1", "msg_1", text("older")).user("x1", "no")
+    written.note("c1", "compact_boundary", parentUuid=None, logicalParentUuid="a1")
+    imported = written.user("m1", "SUMMARY", isCompactSummary=True).imported()
+    assert [item["content"] for item in messages(imported.entries)] == ["old", [text("older")]]
+    assert len(told(imported, "branch-left-out")) == 1
+
+
+def test_a_summary_may_be_several_records() -> None:
+    for mark in (True, False):
+        written = Written().user("u1", "old")
+        if mark:
+            written.note("c1", "compact_boundary", parentUuid=None, logicalParentUuid="u1")
+        written.user("m1", "SUMMARY one", isCompactSummary=True).user("m2", "two", isCompactSummary=True)
+        imported = written.says("a1", "msg_1", text("on")).imported()
+        assert sent_texts(imported) == ["SUMMARY one", "two", "on"]
+        assert [entry.compaction.summary for entry in compactions(imported)] == ["SUMMARY one\n\ntwo"]
+
+
+def test_summaries_with_an_answer_between_them_are_of_two_compactions() -> None:
+    written = Written().user("u1", "old").user("m1", "SUMMARY one", isCompactSummary=True, parentUuid=None)
+    written.says("a1", "msg_1", text("on")).user("m2", "SUMMARY two", isCompactSummary=True, parentUuid=None)
+    imported = written.imported()
+    assert [entry.compaction.summary for entry in compactions(imported)] == ["SUMMARY one", "SUMMARY two"]
+    assert sent_texts(imported) == ["SUMMARY two"]
+
+
+def test_sizes_that_are_none_are_unknown() -> None:
+    for before, after in ((2**63, -1), ("many", None), (True, 1.5)):
+        (entry,) = compactions(compacted(preTokens=before, postTokens=after).imported())
+        assert (entry.compaction.tokens_before, entry.compaction.tokens_after) == (0, 0)
 
 
 def test_the_newest_compaction_counts() -> None:
@@ -547,6 +664,7 @@ def test_what_was_kept_at_the_end_is_named_and_not_repeated() -> None:
     kept_entry = next(e for e in imported.entries if e.id == entry.compaction.first_kept_entry_id)
     assert isinstance(kept_entry, MessageEntry)
     assert kept_entry.message["content"] == "recent"
+    assert imported.findings == ()
     assert sent_texts(imported) == ["SUMMARY", "recent", "answer", "new"]
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ._claude_boundaries import Boundary, find_boundaries
-from ._claude_nodes import ANSWERS, CHAINED, META, SUMMARY, TEAM, VIRTUAL, Node, as_text, is_boundary
+from ._claude_nodes import ANSWERS, CHAINED, META, TEAM, VIRTUAL, Node, as_text, is_boundary
 from ._telling import Telling
 
 __all__ = ["Branch", "Tree"]
@@ -92,7 +92,7 @@ class Tree:
 
     def live(self) -> Iterator[Node]:
         """The records of the conversation as it is now, in the order of the file."""
-        return (node for node in self.nodes if 0 < node.state < _GIVEN_UP)
+        return (node for node in self.nodes if node.state != _GIVEN_UP)
 
     # ------------------------------------------------------------------------ the links
 
@@ -124,19 +124,18 @@ class Tree:
             # The chain is broken. What stands before it in the file is the best that is known.
             self._telling.note(node, "parent-missing")
             return last
-        if self._members is None or id(up) in self._members:
-            return up
-        return self._climb(up, last)
+        return up if self._members is None else self._climb(up, self._members, last)
 
-    def _climb(self, up: Node, last: Node | None) -> Node | None:
-        """The nearest record of this conversation above one of another."""
-        assert self._members is not None
+    def _climb(self, up: Node, members: Collection[int], last: Node | None) -> Node | None:
+        """The record, or the nearest one above it that is of this conversation."""
         passed = set()
         above: Node | None = up
-        while above is not None and id(above) not in self._members and above.uuid not in passed:
+        while above is not None and id(above) not in members:
+            if above.uuid in passed:
+                return last
             passed.add(above.uuid)
             above = self._by_uuid.get(above.parent or "")
-        return above if above is not None and id(above) in self._members else last
+        return last if above is None else above
 
     # ------------------------------------------------------------------------- the path
 
@@ -222,8 +221,6 @@ def _state_of(node: Node, up: Node | None, leaf: Node | None, open_calls: set[st
             if not answered.isdisjoint(open_calls):
                 open_calls.difference_update(answered)
                 return _BESIDE
-        if node.flags & SUMMARY:
-            return _GIVEN_UP
         if above == _AFTER or (above == _BESIDE and node.flags & META):
             return above
         return _GIVEN_UP
