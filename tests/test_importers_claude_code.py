@@ -871,8 +871,10 @@ def test_what_is_said_with_an_interruption_begins_a_turn() -> None:
 
 def test_words_about_an_interruption_are_counted_as_one() -> None:
     """The independent count of the corpus takes them for one, wherever in a text they stand."""
-    imported = Written().user("u1", [text("what is '[Request interrupted by user]'?")]).imported()
+    written = Written().user("u1", [text("what is '[Request interrupted by user]'?")])
+    imported = written.note("n1", "turn_duration", durationMs=1).imported()
     assert imported.counts["aborted"] == 1
+    assert [run.status for run in runs(imported)] == ["completed"]
 
 
 def test_an_error_of_the_api_is_history_and_a_failed_run() -> None:

@@ -104,6 +104,7 @@ class Writer:
         self._uuids = uuids
         self._replacements = replacements
         self._ids: set[str] = set()
+        self._numbers: dict[int, int] = {}  # how many ids were made from a line
         self._calls: dict[str, str] = {}  # the entry that holds the call, by its id
         self._settings: Mapping[str, str] | None = None
         self._attached: dict[tuple[str, str | None], str] = {}  # what is in force
@@ -218,6 +219,7 @@ class Writer:
     def _content_of(self, group: Group) -> Json:
         """The blocks of an API message in the order of the file, each once; None if there are none."""
         blocks: list[Json] = []
+        there: dict[Json, list[Json]] = {}  # by what tells most blocks apart
         for node in group.nodes:
             content = None if node.message is None else node.message.get("content")
             if type(content) is list:
@@ -230,9 +232,11 @@ class Writer:
             else:
                 continue
             for block in content:
-                if block in blocks:
+                alike = there.setdefault(_mark_of(block), [])
+                if block in alike:
                     self._telling.note(node, "repeated-block")
                 else:
+                    alike.append(block)
                     blocks.append(block)
         return blocks or None
 
@@ -451,9 +455,10 @@ class Writer:
 
     def _further_id(self, node: Node) -> str:
         """An id for what comes of a record beside its own entry."""
-        number = 0
+        number = self._numbers.get(node.line, 0)
         while (made := entry_id(self._session, node.line, number)) in self._ids:
             number += 1
+        self._numbers[node.line] = number + 1
         self._ids.add(made)
         return made
 
@@ -477,6 +482,16 @@ class Writer:
 # ---------------------------------------------------------------------------------- values
 
 
+def _mark_of(block: Json) -> str | None:
+    """A text that few blocks of a message have in common."""
+    if type(block) is dict:
+        for key in ("id", "text", "thinking"):
+            mark = block.get(key)
+            if type(mark) is str:
+                return mark
+    return None
+
+
 def _finish(stop: str | None, calls: bool) -> str | None:
     """Why a model stopped, in the words of a log."""
     reason = settle(normalize_finish_reason(stop), calls=calls)
@@ -491,7 +506,7 @@ def _says_more(node: Node) -> bool:
         type(block) is dict
         and (
             block.get("type") == "image"
-            or (type(said := block.get("text")) is str and said.strip() and _INTERRUPTED not in said)
+            or (type(said := block.get("text")) is str and said.strip() and not said.startswith(_INTERRUPTED))
         )
         for block in node.blocks
     )

@@ -294,7 +294,7 @@ class Records:
                 said = block.get("text")
                 if type(said) is str and _INTERRUPTED in said:
                     self._aborted += 1
-                    flags |= INTERRUPTS
+                    flags |= INTERRUPTS if said.startswith(_INTERRUPTED) else 0
             elif kind in ("thinking", "redacted_thinking"):
                 self._reasoning += 1
                 self._opaque += bool(block.get("signature") or block.get("data"))

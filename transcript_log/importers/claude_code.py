@@ -12,7 +12,7 @@ left out and told.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple, cast
@@ -187,6 +187,7 @@ class _File:
         self._telling = telling
         self._source = source
         self._path = path
+        self._prompts: dict[str, str] | None = None
 
     def imported(self) -> Imported:
         """Everything that was taken over."""
@@ -301,17 +302,10 @@ class _File:
 
     def _call_for(self, nodes: Sequence[Node]) -> str | None:
         """The call whose prompt is the first thing that a subagent was told."""
+        if self._prompts is None:
+            self._prompts = dict(_prompts(self._records.nodes))
         told = next((items.text(node.message) for node in nodes if node.message is not None), "")
-        for node in self._records.nodes:
-            if node.flags & SIDECHAIN or node.kind != "assistant":
-                continue
-            for block in node.blocks:
-                given = (
-                    block.get("input") if type(block) is dict and block.get("type") == "tool_use" else None
-                )
-                if told and type(given) is dict and given.get("prompt") == told:
-                    return as_text(block.get("id"))
-        return None
+        return self._prompts.get(told)
 
     def _tell_of_subagents(self, writer: Writer, others: Sequence[_Conversation]) -> None:
         for other in others:
@@ -332,6 +326,19 @@ class _File:
                     f"what a subagent did stands in a file of its own, agent-{agent}.jsonl",
                     call,
                 )
+
+
+def _prompts(nodes: Sequence[Node]) -> Iterator[tuple[str, str]]:
+    """What the calls of a session tell others to do, the last one first, each with the call's id."""
+    for node in reversed(nodes):
+        if node.flags & SIDECHAIN or node.kind != "assistant":
+            continue
+        for block in node.blocks:
+            given = block.get("input") if type(block) is dict else None
+            prompt = as_text(given.get("prompt")) if type(given) is dict else None
+            call = as_text(block.get("id"))
+            if prompt is not None and call is not None:
+                yield prompt, call
 
 
 def _first_time(nodes: Sequence[Node]) -> datetime | None:
