@@ -42,7 +42,27 @@ from transcript_log.importers.codex import import_codex
 from transcript_log.stats import find_spent
 
 DATA: Final = Path(__file__).resolve().parent / "data" / "claude-code"
-SESSIONS: Final = sorted(path.stem for path in DATA.glob("*.jsonl"))
+SESSIONS: Final = {
+    "parallel-results": "outputs come in any order, between blocks, and off the chain of parents",
+    "server-tool": "a call of the provider's own tool is answered within its message",
+    "compaction": "a compaction is a mark and a summary",
+    "kept-segment": "it may keep the end of the conversation, by its two ends",
+    "kept-list": "or some of it, by a list that names no outputs",
+    "kept-before": "or its beginning, before the summary",
+    "rewound-past-compaction": "the newest one on the live branch counts",
+    "cleared-outputs": "some outputs may be cleared alone",
+    "replaced-output": "or replaced before they were sent",
+    "thinking": "signed thinking stays byte for byte, and unsigned goes",
+    "errors-and-interruptions": "errors and placeholders are no answers; declined calls have outputs",
+    "unfinished-calls": "of a message with many calls all are answered, or none",
+    "damaged": "torn and joined lines, unknown kinds, lost parents, repeats, clocks going back, CRLF",
+    "echoes": "notes of progress repeat what others say; what the model saw is not what happened",
+    "branches": "prompts said anew and answers tried again begin branches",
+    "inline-subagent": "what a subagent did is another conversation",
+    "resumed": "history that was copied keeps the id of its session",
+}
+"""Small sessions, each with what Claude Code itself would send of it, and the point it makes."""
+
 DIALECTS: Final = {
     "openai-responses": "responses",
     "openai-chat": "chat",
@@ -92,6 +112,10 @@ def check_acceptable(imported: Imported) -> None:
 
 
 # -------------------------------------------------------------------- what would be sent
+
+
+def test_every_small_session_makes_a_point() -> None:
+    assert SESSIONS.keys() == {path.stem for path in DATA.glob("*.jsonl")}
 
 
 @pytest.mark.parametrize("name", SESSIONS)
@@ -1156,7 +1180,7 @@ LINES: Final = whole()
 @st.composite
 def damaged(draw: st.DrawFn) -> list[bytes]:
     """Lines of real shape, dropped, repeated, cut, out of order, and of other sessions."""
-    name = draw(st.sampled_from(SESSIONS))
+    name = draw(st.sampled_from(sorted(SESSIONS)))
     lines = (DATA / f"{name}.jsonl").read_bytes().splitlines(keepends=True)
     for _ in range(draw(st.integers(1, 5))):
         at = draw(st.integers(0, len(lines) - 1))
