@@ -23,7 +23,7 @@ from transcript_log import Compaction, Entry, JsonlStore, new_compaction, new_he
 from transcript_log.entries import RecordedUsage, ResponseRecord
 from transcript_log.families import Target
 
-__all__ = ["KEPT", "TAIL", "clean", "entries", "items", "log", "outputs", "parallel", "sessions"]
+__all__ = ["KEPT", "TAIL", "Author", "clean", "entries", "items", "log", "outputs", "parallel", "sessions"]
 
 TAIL = 170
 """A compacted log ends in as many entries that are the same ones however long it is."""
@@ -80,7 +80,7 @@ _ODD = ("naïve", "→", "✓", "日本語", "“as is”", "–", "é", "🙂")
 Step = tuple[str, Any]
 
 
-class _Author:
+class Author:
     """Writes a session's steps. Texts are cut from pools, so that 300 MB take seconds."""
 
     def __init__(self, seed: int) -> None:
@@ -306,13 +306,13 @@ _FAMILY = "openai-responses/direct"
 
 def items(count: int, seed: int = 7) -> list[dict[str, Any]]:
     """The first items of a session."""
-    stream = _Author(seed).items()
+    stream = Author(seed).items()
     return [next(stream)[1] for _ in range(count)]
 
 
 def outputs(count: int, seed: int = 7) -> list[dict[str, Any]]:
     """Tool outputs of which each makes a line of 3 KB."""
-    author = _Author(seed)
+    author = Author(seed)
     return [
         author.responses_item("output", (author.name(), author.cut(author.code, 2_700))) for _ in range(count)
     ]
@@ -324,7 +324,7 @@ def entries(
     *,
     compacted: bool = False,
     recorded: bool = False,
-    author: _Author | None = None,
+    author: Author | None = None,
 ) -> Iterator[Entry]:
     """The entries of a session.
 
@@ -336,14 +336,14 @@ def entries(
         recorded: Whether families and responses stand beside the items.
         author: One to go on with, in place of a new one of this seed.
     """
-    writer = author or _Author(seed)
+    writer = author or Author(seed)
     stream = writer.items()
     places = {*range(2_000, count - 400, 2_000), count - TAIL + KEPT} if compacted else set()
     ids: list[str] = []
     before = ""
     for index in range(count):
         if compacted and index == count - TAIL:
-            writer = _Author(seed + 1)
+            writer = Author(seed + 1)
             stream = writer.items()
         ids.append(writer.name())
 
@@ -372,7 +372,7 @@ def clean(count: int, target: Target, seed: int = 7, *, reasoning: bool = False)
         seed: Another seed, another session.
         reasoning: Whether the model's own reasoning is in it; not for Chat.
     """
-    author = _Author(seed)
+    author = Author(seed)
     write = author.writer(target.api)
     for index, (kind, given) in enumerate(author.whole_steps(count, reasoning=reasoning)):
         yield new_message(
@@ -388,7 +388,7 @@ def parallel(target: Target, width: int, *, answered: bool) -> Iterator[Entry]:
 
     The calls of a Chat message stand in it together; those of the other APIs are entries each.
     """
-    author = _Author(3)
+    author = Author(3)
     write = author.writer(target.api)
     names = [author.name() for _ in range(width)]
     calls = [write("call", (name, "shell", author.cut(author.code, 200))) for name in names]
@@ -447,7 +447,7 @@ def sessions(work: str, count: int, seed: int = 11) -> str:
     folder = os.path.join(work, f"sessions-{count}")
     if not os.path.exists(os.path.join(folder, "done")):
         os.makedirs(folder, exist_ok=True)
-        author = _Author(seed)
+        author = Author(seed)
         for index in range(count):
             size = int(min(800, max(4, author.random.lognormvariate(0, 1) * 25)))
             _write(os.path.join(folder, f"session-{index:05}.jsonl"), entries(size, author=author), True)

@@ -24,6 +24,7 @@ from timing import Goal, Report, Setting, Table  # noqa: E402
 
 _TOPICS = (
     "load",
+    "importing",
     "active",
     "context",
     "append",

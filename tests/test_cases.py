@@ -5,8 +5,7 @@
 cases of the same vocabulary can be put there: a word of theirs that is not known here fails
 the test, and the failure names it.
 
-Cases about parts that this version does not have, such as other agents' sessions,
-are listed by ``test_what_waits``.
+Cases about parts that this version does not have are listed by ``test_what_waits``.
 """
 
 from __future__ import annotations
@@ -35,6 +34,7 @@ from typing import Any, Final
 
 import pytest
 from case_contexts import ContextChecks, target_of
+from case_imports import ImportChecks
 from case_responses import RESPONSE_OPERATIONS, ResponseChecks
 
 from transcript_log import (
@@ -59,8 +59,8 @@ COMMANDS: Final = ("replay", "inspect", "context", "diff", "check", "salvage", "
 STORE_OPERATIONS: Final = ("load", "scan", "read", "append", "list", "cli")
 CONTEXT_OPERATIONS: Final = ("build_context", "reconcile", "family_filter")
 SESSION_OPERATIONS: Final = ("compact",)
+IMPORT_OPERATIONS: Final = ("import",)
 OTHER_OPERATIONS: Final = (
-    "import",
     "export",
     "fork",
     "stats",
@@ -70,6 +70,9 @@ CONTEXT_KEYS: Final = frozenset(
 )
 RESPONSE_KEYS: Final = frozenset(
     name.removeprefix("expect_") for name in vars(ResponseChecks) if name.startswith("expect_")
+)
+IMPORT_KEYS: Final = frozenset(
+    name.removeprefix("expect_") for name in dir(ImportChecks) if name.startswith("expect_")
 )
 NOBODY: Final = 65534
 LIMIT: Final = 60.0
@@ -126,7 +129,14 @@ def assemble(given: dict[str, Any]) -> bytes | None:
         return as_log(given)
     if isinstance(given.get("build"), dict):
         return built(given["build"])
+    if "source_lines" in given:
+        return b"".join(as_line(line) + b"\n" for line in given["source_lines"])
     return None
+
+
+def as_line(line: Any) -> bytes:
+    """A line of another agent's session: a record, or text that is no record."""
+    return (line if isinstance(line, str) else json.dumps(line)).encode()
 
 
 def part_of(part: dict[str, Any]) -> bytes:
@@ -210,6 +220,7 @@ KNOWN_INPUTS: Final = frozenset(
         "response",
         "scenario",
         "session_ids",
+        "source_lines",
         "store",
         "summary",
         "target_family",
@@ -364,6 +375,7 @@ class Run:
     built: ContextChecks | None = None
     read: ResponseChecks | None = None
     plan: CompactionPlan | None = None
+    imported: ImportChecks | None = None
 
     @property
     def log(self) -> Path:
@@ -414,6 +426,9 @@ class Run:
             if self.read is not None and key in RESPONSE_KEYS:
                 getattr(self.read, f"expect_{key}")(value)
                 continue
+            if self.imported is not None and key in IMPORT_KEYS:
+                getattr(self.imported, f"expect_{key}")(value)
+                continue
             if key in CONTEXT_KEYS:
                 getattr(self.context(), f"expect_{key}")(value)
                 continue
@@ -438,6 +453,8 @@ class Run:
         return found[0]
 
     def named_lines(self, path: Path, *, errors_only: bool = False) -> set[int]:
+        if self.imported is not None:
+            return self.imported.named_lines(errors_only=errors_only)
         real = os.path.realpath(path)
         return {
             finding.line
@@ -448,7 +465,11 @@ class Run:
         }
 
     def findings(self) -> tuple[Finding, ...]:
-        return self.scan().findings
+        return self.scan().findings if self.imported is None else self.imported.session.findings
+
+    def import_it(self) -> None:
+        """Read what another agent wrote."""
+        self.imported = ImportChecks(self.case["input"], str(self.log), folder())
 
     def command(self) -> None:
         """Run the command in a process of its own."""
@@ -1004,6 +1025,8 @@ def carry_out(run: Run) -> None:
             run.check(expect.pop("second_append", {}))
         case "compact":
             run.timed(run.compact)
+        case operation if operation in IMPORT_OPERATIONS:
+            run.timed(run.import_it)
         case "append":
             with contextlib.ExitStack() as stack:
                 if "scenario" in given:
@@ -1056,6 +1079,7 @@ def test_what_waits(capsys: pytest.CaptureFixture[str]) -> None:
     with capsys.disabled():
         print(f"\ncases waiting for other parts: {', '.join(case['id'] for case in waiting) or 'none'}")
     here = {*STORE_OPERATIONS, *CONTEXT_OPERATIONS, *RESPONSE_OPERATIONS, *SESSION_OPERATIONS}
+    here |= {*IMPORT_OPERATIONS}
     known = {*here, *OTHER_OPERATIONS}
     assert {case["operation"] for case in CASES} <= known
     for case in waiting:

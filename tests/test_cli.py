@@ -623,7 +623,6 @@ ODD: Final = {
     "folder": ("folder.jsonl", 1, "directory"),
     "newer": ("newer.jsonl", 1, "format version 4, and only version 3"),
     "headless": ("headless.jsonl", 1, "line 1"),
-    "claude": ("claude.jsonl", 1, "session"),
     "fifo": ("fifo.jsonl", 1, "no regular file"),
     "device": ("/dev/null", 1, "no regular file"),
     "dangling": ("dangling.jsonl", 2, "no such file"),
@@ -650,7 +649,6 @@ def odd(tmp_path: Path) -> Path:
         "newer": b'{"type":"session","version":4,"id":"s","harness":"transcript-log"}\n',
         "headless": b"{broken\n" + json.dumps(raw("e", "one")).encode() + b"\n",
         "\x1b[31m\u202e\n": b"Dear diary,\n",
-        "claude": b'{"type":"user","uuid":"u","parentUuid":null,"sessionId":"s","message":{"role":"user"}}\n',
     }
     for name, content in contents.items():
         (tmp_path / f"{name}.jsonl").write_bytes(content)

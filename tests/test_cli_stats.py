@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from claude_sessions import Written, call, result, text
 from click.testing import CliRunner, Result
 from test_stats import NOON, answer, compaction, question, run, usage
 
@@ -77,6 +78,35 @@ def test_a_fork_adds_only_what_it_did_not_copy(parent: Path, tmp_path: Path) -> 
     ]
 
 
+def test_subagents_within_a_file_count_as_sessions_of_their_own(tmp_path: Path) -> None:
+    written = Written().user("u1", "ask").says("a1", "msg_1", call("toolu_1", "Task", prompt="look"))
+    side = {"isSidechain": True}
+    written.user("x1", "look", parentUuid=None, **side).says("x2", "msg_2", text("there"), **side)
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(b"".join(written.answers("r1", "toolu_1", parentUuid="a1")))
+    assert [(row["session"], row["responses"]) for row in rows(path, "--by", "session")] == [
+        ("s-1", 1),
+        ("s-1-3", 1),
+    ]
+    told = json.loads(inspect(path, "--json"))
+    assert (told["sidechain"], told["assistant"], told["usage"]["responses"]) == (2, 2, 1)
+    shown = inspect(path)
+    assert "calls        1 (1 output)" in shown
+
+
+def test_what_inspect_shows_is_what_the_file_holds(tmp_path: Path) -> None:
+    """What was given up is counted in the text as it is in JSON."""
+    written = Written().user("u1", "ask").says("a1", "msg_1", call("toolu_1"), call("toolu_2"))
+    thought = {"type": "thinking", "thinking": "hm", "signature": "s"}
+    written.user("r1", [result("toolu_1", "no", is_error=True), result("toolu_9")])
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(b"".join(written.says("a2", "msg_2", thought).user("u2", "instead", parentUuid=None)))
+    shown = inspect(path)
+    assert "calls        2 (2 outputs, 1 unanswered, 1 without a call, 1 error, 1 parallel group)" in shown
+    assert "reasoning    1 (1 with parts that only their producer can read)" in shown
+    assert json.loads(inspect(path, "--json"))["calls"] == 2
+
+
 def test_json_gives_every_number(parent: Path) -> None:
     assert rows(parent)[0] == {
         "model": "gpt-4o",
@@ -143,8 +173,8 @@ def test_a_damaged_file_is_summed_up_as_far_as_it_can_be_read(parent: Path) -> N
 
 def test_nothing_in_a_name_acts_on_the_terminal(tmp_path: Path) -> None:
     path = log(tmp_path / "a.jsonl", answer("a", model="m\x1b[31m\n\u202e"))
-    for result in (stats(path), stats(path, "--json")):
-        assert all(char.isprintable() or char == "\n" for char in result.output)
+    for shown in (stats(path), stats(path, "--json")):
+        assert all(char.isprintable() or char == "\n" for char in shown.output)
     assert len(stats(path).stdout.splitlines()) == 3
 
 

@@ -166,6 +166,30 @@ def test_an_integer_keeps_every_digit(number: int) -> None:
         assert alike(_json.decode((text % number if "%" in text else text).encode()), read)
 
 
+@given(json_values() | st.integers() | st.floats(), st.booleans())
+def test_a_value_that_a_log_may_refuse_is_never_thought_to_be_sound(value: Any, wrapped: bool) -> None:
+    text = json.dumps({"a": [value]} if wrapped else value).replace("NaN", "1e999").encode()
+    text = text.replace(b"Infinity", b"1e999")
+    read, is_doubtful = _json.decode_doubting(text)
+    assert alike(read, _json.decode(text))
+    if not is_doubtful:
+        _json.encode(read)
+
+
+def test_what_nests_too_deep_for_a_log_is_doubted() -> None:
+    for depth, expected in ((100, False), (200, False), (201, True), (900, True)):
+        text = b"[" * depth + b"]" * depth
+        assert _json.decode_doubting(text)[1] is expected
+
+
+def test_only_what_will_be_stored_is_searched_for_rounded_numbers() -> None:
+    text = b'{"kept":{"n":1},"rest":{"n":123456789012345678901}}'
+    read, is_doubtful = _json.decode_doubting(text, lambda value: value["kept"])
+    assert (read["kept"], is_doubtful) == ({"n": 1}, False)
+    read, is_doubtful = _json.decode_doubting(text, lambda value: value["rest"])
+    assert (read["rest"], is_doubtful) == ({"n": 123456789012345678901}, True)
+
+
 @pytest.mark.parametrize(
     ("text", "value"),
     [

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gc
 import os
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from claude_sessions import START, Written
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_jsonl import FOREIGN, PI
@@ -85,6 +86,20 @@ def test_files_of_other_agents_are_told_apart_and_none_is_passed_over_in_silence
     assert found["blank.jsonl"].problem == found["none.jsonl"].problem == "it is empty"
     assert (found["pi.jsonl"].id, found["pi.jsonl"].text) == ("0199", "hi")
     assert all(log.format is not None or log.problem for log in found.values())
+
+
+def test_a_claude_code_session_is_told_by_its_records(tmp_path: Path) -> None:
+    session = Written().other("mode", mode="normal", sessionId="s-1").user("m", "a caveat", isMeta=True)
+    (tmp_path / "session.jsonl").write_bytes(b"".join(session.user("u", "Fix the build")))
+    agent = Written(isSidechain=True, agentId="a775a67").user("u", "Look for it")
+    (tmp_path / "agent.jsonl").write_bytes(b"".join(agent))
+    (tmp_path / "bare.jsonl").write_bytes(b'{"type":"file-history-snapshot","messageId":"m"}\n')
+    found = listed(tmp_path)
+    assert {name: (log.id, log.started, log.text) for name, log in found.items()} == {
+        "session.jsonl": ("s-1", START + timedelta(seconds=1), "Fix the build"),
+        "agent.jsonl": ("a775a67", START + timedelta(seconds=1), "Look for it"),
+        "bare.jsonl": (None, None, ""),
+    }
 
 
 def test_an_end_that_is_not_finished_is_told(tmp_path: Path) -> None:

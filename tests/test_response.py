@@ -31,6 +31,7 @@ from transcript_log.response import (
     parse_rate_limit,
     parse_response,
 )
+from transcript_log.response.usage import ANTHROPIC, recorded_anthropic
 
 APIS: Final = ["openai-responses", "openai-chat", "anthropic-messages", "google-gemini"]
 
@@ -288,6 +289,13 @@ usages = st.fixed_dictionaries(
         ),
     },
 )
+
+
+@given(usages)
+def test_the_short_way_to_the_usage_of_anthropic_is_the_same(raw: dict[str, Any]) -> None:
+    usage = Usage.from_raw(raw, ANTHROPIC)
+    assert usage is not None
+    assert recorded_anthropic(raw) == usage.recorded()
 
 
 @given(usages, st.none() | st.sampled_from(APIS))

@@ -191,6 +191,15 @@ def test_a_broken_line_gives_what_can_be_read_of_it_and_is_told(
     assert (source.broken_lines, source.recovered) == (1, len(values))
 
 
+def test_a_record_that_a_log_cannot_hold_says_why() -> None:
+    lines = [b'{"a":1}\n', b'{"a":123456789012345678901}\n', b'{"a":"\\ud800"}\n', b'{"a":1e999}\n']
+    refusals = [record.refusal() for record in SourceLines(lines)]
+    assert [refusal is None for refusal in refusals] == [True, False, True, False]
+    assert [record.is_doubtful for record in SourceLines(lines)] == [False, True, True, True]
+    kept = SourceLines(lines, stored=lambda value: value.get("b"))
+    assert [record.refusal() is None for record in kept] == [True, True, True, False]
+
+
 def test_a_file_that_ends_inside_a_record_has_a_torn_tail() -> None:
     found, source = read(b'{"a":0}\n', b'{"a":1}{"a":')
     assert [value["a"] for _, value in found] == [0, 1]

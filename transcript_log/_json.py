@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from math import inf
 from typing import Any, Final, NoReturn
@@ -21,6 +22,7 @@ from .errors import EntryError
 __all__ = [
     "MAX_NESTING",
     "decode",
+    "decode_doubting",
     "decode_all",
     "decode_exact",
     "encode",
@@ -196,16 +198,40 @@ def decode(text: bytes) -> Any:
     return value if is_exact(value) else decode_exact(text)
 
 
+def decode_doubting(text: bytes, stored: Callable[[Any], Any] | None = None) -> tuple[Any, bool]:
+    """What :func:`decode` gives, and whether a log might refuse to hold it.
+
+    It may say yes of a value that can be held, never no of one that cannot.
+
+    Args:
+        text: One JSON text.
+        stored: Gives the part of a value that matters. The rest of it is not searched for numbers
+            that lost digits.
+    """
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        if _ONLY_EXACT.search(text):
+            return decode_exact(text), True
+        raise
+    nested = _containers(value if stored is None else stored(value))
+    # No part lies deeper than there are lists and objects to hold it.
+    return (decode_exact(text), True) if nested < 0 else (value, nested > MAX_NESTING)
+
+
 def is_exact(value: Any) -> bool:
-    """Whether a value that orjson read is what stood there: integers past 64 bits become floats.
+    """Whether a value that orjson read is what stood there: integers past 64 bits become floats."""
+    return _containers(value) >= 0
+
+
+def _containers(value: Any) -> int:
+    """How many lists and objects a value that orjson read has; -1 if a number of it was rounded.
 
     The value is walked over and not its text: in the text most runs of digits are part of a
     string, and a search for them costs more than the parsing.
     """
-    if type(value) is float:
-        return -_ROUNDED < value < _ROUNDED
     if type(value) is not dict and type(value) is not list:
-        return True
+        return 0 if type(value) is not float or -_ROUNDED < value < _ROUNDED else -1
     nested = [value]
     for outer in nested:
         for item in outer.values() if type(outer) is dict else outer:
@@ -215,8 +241,8 @@ def is_exact(value: Any) -> bool:
             if kind is dict or kind is list:
                 nested.append(item)
             elif kind is float and not -_ROUNDED < item < _ROUNDED:
-                return False
-    return True
+                return -1
+    return len(nested)
 
 
 _ROUNDED: Final = 2.0**63

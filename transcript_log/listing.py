@@ -100,6 +100,8 @@ def _look_at(entry: os.DirEntry[str]) -> Listed:
         problem = "it is no session of a known format" if known else "it is empty"
         return Listed(path=path, format=None, modified=modified, size=size, problem=problem)
     session_id, started = _named_in(first.removeprefix(b"\xef\xbb\xbf"))
+    if form == "claude-code":
+        session_id, started = _named_within(head)
     return Listed(
         path=path,
         format=form,
@@ -126,6 +128,20 @@ def _named_in(line: bytes) -> tuple[str | None, datetime | None]:
     return name if type(name) is str else None, parse_time_leniently(time)[0]
 
 
+def _named_within(head: bytes) -> tuple[str | None, datetime | None]:
+    """The session id and the first time in a file whose records each name their session."""
+    name: str | None = None
+    time: datetime | None = None
+    for line in head.split(b"\n"):
+        record = first_members(line)
+        told = record.get("agentId" if record.get("isSidechain") else "sessionId")
+        name = name or (told if type(told) is str else None)
+        time = time or parse_time_leniently(record.get("timestamp"))[0]
+        if name is not None and time is not None:
+            break
+    return name, time
+
+
 def _first_user_text(head: bytes) -> str:
     at = head.find(b'"user"')
     while at >= 0:
@@ -134,7 +150,7 @@ def _first_user_text(head: bytes) -> str:
             value = orjson.loads(head[head.rfind(b"\n", 0, at) + 1 : end if end >= 0 else len(head)])
         except orjson.JSONDecodeError:
             value = None
-        if type(value) is dict:
+        if type(value) is dict and not value.get("isMeta"):  # what a program said in the user's name
             item = value.get("message") or value.get("payload") or value
             if type(item) is dict and items.role(item) == "user" and (text := items.text(item)):
                 return " ".join(text[:400].split())[:120]

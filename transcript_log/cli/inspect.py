@@ -150,12 +150,12 @@ def _rows(session: Session, found: _Found) -> list[tuple[str, str]]:
         ("last entry", show_time(counts.last_time)),
         ("entries", f"{counts.entries} ({_split(counts.by_type)})" if counts.entries else "none"),
         ("roles", _split(counts.by_role) or "none"),
-        ("calls", _calls(counts)),
+        ("calls", _calls(numbers)),
         *_open_rows(found),
         *_token_rows(session, found.tokens),
-        ("reasoning", f"{counts.reasoning}{_opaque(counts)}"),
+        ("reasoning", f"{numbers['reasoning']}{_opaque(numbers)}"),
         ("pictures", f"{counts.images + counts.tool_images} ({show_size(counts.image_bytes)})"),
-        ("compactions", f"{counts.compactions}"),
+        ("compactions", f"{numbers['compactions']}"),
         ("broken off", f"{numbers['aborted']}"),
     ]
     if session.sealing is not None:
@@ -197,18 +197,15 @@ def _split(numbers: Mapping[str, int]) -> str:
     return ", ".join(f"{number} {name}" for name, number in sorted(numbers.items()))
 
 
-def _calls(counts: Counts) -> str:
-    parts = [counted(counts.results, "output")]
-    parts += [f"{counts.unanswered} unanswered"] if counts.unanswered else []
-    parts += [f"{counts.orphan_results} without a call"] if counts.orphan_results else []
-    parts += [counted(counts.error_results, "error")] if counts.error_results else []
-    parts += [counted(counts.parallel_groups, "parallel group")] if counts.parallel_groups else []
-    return f"{counts.calls} ({', '.join(parts)})"
+def _calls(numbers: Mapping[str, int]) -> str:
+    parts = [counted(numbers["results"], "output")]
+    for name, what in (("unanswered", "unanswered"), ("orphan_results", "without a call")):
+        parts += [f"{numbers[name]} {what}"] if numbers[name] else []
+    for name, what in (("error_results", "error"), ("parallel_groups", "parallel group")):
+        parts += [counted(numbers[name], what)] if numbers[name] else []
+    return f"{numbers['calls']} ({', '.join(parts)})"
 
 
-def _opaque(counts: Counts) -> str:
-    return (
-        f" ({counts.opaque_reasoning} with parts that only their producer can read)"
-        if counts.reasoning
-        else ""
-    )
+def _opaque(numbers: Mapping[str, int]) -> str:
+    private = numbers["opaque_reasoning"]
+    return f" ({private} with parts that only their producer can read)" if numbers["reasoning"] else ""

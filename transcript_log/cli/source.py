@@ -18,6 +18,7 @@ from ..entries import Entry, Header, Json
 from ..errors import CorruptLogError, HeaderError, StorageError, VersionError
 from ..findings import Finding
 from ..importers import Imported, SourceFormat, sniff
+from ..importers.claude_code import import_claude_code
 from ..importers.codex import import_codex
 from ..importers.pi import import_pi
 from ..jsonl import JsonlStore
@@ -63,6 +64,7 @@ class Session:
         source_counts: Numbers that only the file can tell, named as in ``inspect --json``.
         size: In bytes.
         sealing: For a log of ours: entries with and without a checksum.
+        linked: The sessions of subagents that stand in the same file.
     """
 
     path: str
@@ -75,6 +77,7 @@ class Session:
     source_counts: Mapping[str, int] = field(default_factory=dict)
     size: int = 0
     sealing: tuple[int, int] | None = None
+    linked: tuple[Imported, ...] = ()
 
     __hash__ = None  # type: ignore[assignment]  # entries hold dicts
 
@@ -144,20 +147,23 @@ def open_session(path: str) -> Session:
         importer = None if form is None else _IMPORTERS.get(form)
         if form is not None and importer is not None:
             return _imported(path, form, size, _import(importer, path, fd))
-    if form == "claude-code":
-        raise _refused(path, f"this is {FORMAT_NAMES[form]}, which this version cannot read", _READS)
+    if form not in (None, "transcript-log"):
+        raise _refused(path, f"this is {FORMAT_NAMES[form]}, which this version cannot read", _reads())
     try:
         return _scanned(path)
     except VersionError:
         raise
     except HeaderError as error:
         if form is None:
-            raise _refused(path, "this is no session of a known format", _READS) from error
+            raise _refused(path, "this is no session of a known format", _reads()) from error
         advice = "without a header no entry can be read"
         raise _refused(path, error.reason, advice, error.line, error.offset) from error
 
 
-_READS: Final = "it reads its own logs, Codex rollouts and pi sessions"
+def _reads() -> str:
+    """What can be read, in words."""
+    *names, last = (FORMAT_NAMES[form] for form in ("transcript-log", *_IMPORTERS))
+    return f"it reads {', '.join(names)} and {last}"
 
 
 def _refused(path: str, reason: str, advice: str = "", line: int = 1, offset: int = 0) -> HeaderError:
@@ -226,6 +232,7 @@ class _Importer(Protocol):
 
 
 _IMPORTERS: Final[Mapping[SourceFormat, _Importer]] = {
+    "claude-code": import_claude_code,
     "codex": import_codex,
     "pi": import_pi,
 }
@@ -254,4 +261,5 @@ def _imported(path: str, form: SourceFormat, size: int, imported: Imported) -> S
         findings=tuple(sorted((*imported.findings, *said), key=lambda finding: finding.line or 0)),
         source_counts=imported.counts,
         size=size,
+        linked=imported.linked,
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Final, cast
 
 import click
 
 from ..costs import listed_prices
-from ..entries import Json, RunEntry
+from ..entries import Entry, Json, RunEntry
 from ..stats import GROUPINGS, Group, Grouping, Spent, find_spent, group_spent
 from .output import counted, echo, echo_json, show_time, tell
 from .source import FileType, Session, open_session
@@ -43,7 +44,7 @@ def stats(files: tuple[str, ...], by: str, cost: bool, as_json: bool) -> None:
     for session in sessions:
         tell(session.file_findings)
     price = listed_prices() if cost else None
-    spent = find_spent((_name(session), session.entries) for session in sessions)
+    spent = find_spent(named for session in sessions for named in _conversations(session))
     groups = group_spent(spent, cast(Grouping, by), price=price)
     if as_json:
         for group in groups:
@@ -54,6 +55,13 @@ def stats(files: tuple[str, ...], by: str, cost: bool, as_json: bool) -> None:
     _table([*zip(names, groups, strict=True), ("all", total)], by, cost=cost)
     for line in _remarks(spent, groups):
         echo(line, err=True)
+
+
+def _conversations(session: Session) -> Iterator[tuple[str, Sequence[Entry]]]:
+    """What was said in a file, by the session it belongs to: that of the file, and those of subagents."""
+    yield _name(session), session.entries
+    for linked in session.linked:
+        yield linked.header.id or _name(session), linked.entries
 
 
 def _name(session: Session) -> str:

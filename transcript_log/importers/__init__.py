@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any, Final, Literal, NoReturn
+from typing import Any, Final, Literal, NamedTuple, NoReturn
 
 from .. import _json
 from ..entries import Detail, Entry, Header, Json
@@ -46,7 +46,10 @@ class Imported:
         findings: What was wrong in the source, or was not taken over, by line.
         counts: Numbers that only the source can tell: ``records``, ``broken_lines``,
             ``recovered`` (records read from broken lines), ``sidechain``, ``roots``,
-            ``aborted``.
+            ``aborted``; and those of :class:`~transcript_log.counts.Counts` that the source
+            counts otherwise, where not every record becomes an entry.
+        linked: Sessions of subagents that stand in the same file. Their headers name the call
+            that each carried out, where that is known.
     """
 
     header: Header
@@ -55,6 +58,7 @@ class Imported:
     details: tuple[Detail, ...]
     findings: tuple[Finding, ...]
     counts: Mapping[str, int]
+    linked: tuple[Imported, ...] = ()
 
     __hash__ = None  # type: ignore[assignment]  # entries hold dicts
 
@@ -75,23 +79,20 @@ def entry_id(session: str, line: int, ordinal: int) -> str:
 # ------------------------------------------------------------------------ reading lines
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceRecord:
+class SourceRecord(NamedTuple):
     """One JSON object of a source file.
 
     Attributes:
         value: The object, as decoded.
         line: The physical line it stands on, from 1.
         offset: Where that line begins, in bytes from the start of the file.
-        is_doubtful: Whether the line may hold a number that a log cannot.
+        is_doubtful: Whether the line may hold what a log cannot.
     """
 
     value: dict[str, Json]
     line: int
     offset: int
     is_doubtful: bool
-
-    __hash__ = None  # type: ignore[assignment]  # ``value`` is a dict
 
     def refusal(self) -> str | None:
         """Why a log could not hold this record and give it back as it is; None if it could.
@@ -132,41 +133,47 @@ class SourceLines:
     Args:
         lines: Physical lines with their line ends, as a binary file gives them.
         path: For the findings.
+        stored: Gives the part of a decoded line that can go into a log. Only there does a number
+            that cannot be stored matter.
 
     Iterate once; the numbers and ``findings`` are complete after that.
     """
 
-    def __init__(self, lines: Iterable[bytes], path: str | None = None) -> None:
+    def __init__(
+        self, lines: Iterable[bytes], path: str | None = None, stored: Callable[[Json], Json] | None = None
+    ) -> None:
         self.findings: list[Finding] = []
         self.records = 0
         self.broken_lines = 0
         self.recovered = 0
         self._lines = lines
         self._path = path
+        self._stored = stored
 
     def __iter__(self) -> Iterator[SourceRecord]:
+        decode, stored = _json.decode_doubting, self._stored
         offset = 0
         torn = False
         for number, line in enumerate(self._lines, 1):
-            text = (line.removeprefix(_BOM) if number == 1 else line).strip(_SPACE)
             broken = self.broken_lines
-            for value in self._values(text, number, offset) if text else ():
-                self.records += 1
-                yield SourceRecord(value=value, line=number, offset=offset, is_doubtful=is_doubtful(text))
+            text = line if number > 1 else line.removeprefix(_BOM)
+            try:
+                value, is_doubtful = decode(text, stored)
+            except ValueError:
+                text = text.strip(_SPACE)
+                for saved in self._salvaged(text, number, offset) if text else ():
+                    self.records += 1
+                    yield SourceRecord(saved, number, offset, is_doubtful=True)
+            else:
+                if type(value) is dict:
+                    self.records += 1
+                    yield SourceRecord(value, number, offset, is_doubtful)
+                else:
+                    self._tell("no-record", "warning", "the line is JSON, but no object", number, offset)
             torn = self.broken_lines > broken and not line.endswith(b"\n")
             offset += len(line)
         if torn:
             self._tell_torn()
-
-    def _values(self, text: bytes, number: int, offset: int) -> list[dict[str, Json]]:
-        try:
-            value = _json.decode(text)
-        except ValueError:
-            return self._salvaged(text, number, offset)
-        if type(value) is dict:
-            return [value]
-        self._tell("no-record", "warning", "the line is JSON, but no object", number, offset)
-        return []
 
     def _salvaged(self, text: bytes, number: int, offset: int) -> list[dict[str, Json]]:
         """What can be read of a line that is not one JSON value."""

@@ -1,72 +1,86 @@
-"""What an importer tells of its source: each thing at its place, or once with a number."""
+"""What an importer tells of a source: each finding at its place, and what is frequent once, counted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from typing import Final, Protocol
 
 from ..findings import Finding, Severity
 from . import SourceRecord
 
-__all__ = ["Telling"]
+__all__ = ["Spot", "Telling"]
 
 
-@dataclass(slots=True, eq=False)
-class _Seen:
-    """What is told once however often it is met: where first, and how often."""
+class Spot(Protocol):
+    """Something that stands on a line of the source."""
 
-    first: SourceRecord
-    number: int = 0
+    @property
+    def line(self) -> int: ...
+
+    @property
+    def offset(self) -> int: ...
 
 
 class Telling:
     """The findings of one import.
 
     Args:
-        path: Named in each.
-        notes: What is told once for each rule and thing: its severity and its words, in
-            which ``{number}`` and ``{about}`` are put.
+        notes: What is told once however often it is met, by rule: how bad it is, and a sentence
+            with ``{number}`` and ``{about}`` in it.
+        path: For the findings.
     """
 
-    def __init__(self, path: str | None, notes: Mapping[str, tuple[Severity, str]]) -> None:
-        self._path = path
-        self._notes = notes
-        self._findings: list[Finding] = []
-        self._seen: dict[tuple[str, str], _Seen] = {}
+    def __init__(self, notes: Mapping[str, tuple[Severity, str]], path: str | None) -> None:
+        self.path: Final = path
+        self._notes: Final = notes
+        self._found: list[Finding] = []
+        self._seen: dict[tuple[str, str], list[int]] = {}  # line, offset, how often
 
-    def tell(self, record: SourceRecord, rule: str, severity: Severity, message: str) -> None:
-        """Tell of something at its place."""
-        self._findings.append(self._made(record, rule, severity, message))
-
-    def note(self, record: SourceRecord, rule: str, about: str = "") -> None:
+    def note(self, spot: Spot, rule: str, about: str = "") -> None:
         """Count what is told once, at its first place."""
-        self._seen.setdefault((rule, about), _Seen(record)).number += 1
+        seen = self._seen.get((rule, about))
+        if seen is None:
+            self._seen[rule, about] = [spot.line, spot.offset, 1]
+        else:
+            seen[2] += 1
+
+    def tell(
+        self, spot: Spot | None, rule: str, severity: Severity, message: str, call: str | None = None
+    ) -> None:
+        """Tell of one thing where it is; without a place, of the whole file."""
+        self._found.append(
+            Finding(
+                rule=rule,
+                severity=severity,
+                message=message,
+                path=self.path,
+                line=None if spot is None else spot.line,
+                offset=None if spot is None else spot.offset,
+                call=call,
+            )
+        )
 
     def is_refused(self, record: SourceRecord) -> bool:
         """Whether a log could not give a record back as it is; that is told."""
         reason = record.refusal()
         if reason is not None:
-            self.tell(
-                record,
-                "unstorable",
-                "error",
-                f"a log cannot give this record back as it is: {reason}; left out",
-            )
+            message = f"a log cannot give this record back as it is: {reason}; left out"
+            self.tell(record, "unstorable", "error", message)
         return reason is not None
 
-    def findings(self) -> Iterator[Finding]:
-        """All of them; what was counted comes last."""
-        yield from self._findings
-        for (rule, about), seen in self._seen.items():
+    def findings(self) -> list[Finding]:
+        """All of them, in the order of the source; what has no line comes first."""
+        told = list(self._found)
+        for (rule, about), (line, offset, number) in self._seen.items():
             severity, message = self._notes[rule]
-            yield self._made(seen.first, rule, severity, message.format(number=seen.number, about=about))
-
-    def _made(self, record: SourceRecord, rule: str, severity: Severity, message: str) -> Finding:
-        return Finding(
-            rule=rule,
-            severity=severity,
-            message=message,
-            path=self._path,
-            line=record.line,
-            offset=record.offset,
-        )
+            told.append(
+                Finding(
+                    rule=rule,
+                    severity=severity,
+                    message=message.format(number=number, about=about),
+                    path=self.path,
+                    line=line,
+                    offset=offset,
+                )
+            )
+        return sorted(told, key=lambda finding: finding.line or 0)

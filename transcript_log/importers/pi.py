@@ -93,7 +93,7 @@ class _File:
 
     def __init__(self, path: str | None) -> None:
         self._path = path
-        self._telling = Telling(path, _NOTES)
+        self._telling = Telling(_NOTES, path)
         self._nodes: list[Node] = []
         self._header: SourceRecord | None = None
         self._known = 0

@@ -9,7 +9,16 @@ from typing import Any, Final
 from ..entries import RecordedUsage
 from ._values import Object, as_object, count, member
 
-__all__ = ["ANTHROPIC", "CHAT", "FORMATS", "GEMINI", "RESPONSES", "Usage", "normalize_usage"]
+__all__ = [
+    "ANTHROPIC",
+    "CHAT",
+    "FORMATS",
+    "GEMINI",
+    "RESPONSES",
+    "Usage",
+    "normalize_usage",
+    "recorded_anthropic",
+]
 
 RESPONSES: Final = "openai-responses"
 """The Responses API of OpenAI, and what is compatible with it."""
@@ -110,7 +119,11 @@ def _api_by_names(raw: Object) -> str:
 
 def _first(owner: Object, *names: str) -> int | None:
     """The first of some names that has a number of tokens."""
-    return next((found for name in names if (found := count(owner.get(name))) is not None), None)
+    for name in names:
+        found = count(owner.get(name))
+        if found is not None:
+            return found
+    return None
 
 
 def _responses(raw: Object) -> Usage:
@@ -146,14 +159,8 @@ def _chat(raw: Object) -> Usage:
 
 
 def _anthropic(raw: Object) -> Usage:
-    given = _first(raw, "input_tokens")
-    read = _first(raw, "cache_read_input_tokens") or 0
-    write = _first(raw, "cache_creation_input_tokens")
-    if write is None:
-        lives = as_object(raw.get("cache_creation"))
-        write = sum(_first(lives, f"ephemeral_{life}_input_tokens") or 0 for life in ("5m", "1h"))
-    output = _first(raw, "output_tokens") or 0
-    thought = _first(as_object(raw.get("output_tokens_details")), "thinking_tokens") or 0
+    given, read, write, output = _anthropic_buckets(raw)
+    thought = count(as_object(raw.get("output_tokens_details")).get("thinking_tokens")) or 0
     return Usage(
         input=given or 0,
         cache_read=read,
@@ -161,6 +168,29 @@ def _anthropic(raw: Object) -> Usage:
         output=output,
         reasoning=min(thought, output),
         total=(given or 0) + read + write + output,
+        input_unknown=given is None,
+    )
+
+
+def _anthropic_buckets(raw: Object) -> tuple[int | None, int, int, int]:
+    """Input, cache reads, cache writes and output; None for an input that nobody told."""
+    write = count(raw.get("cache_creation_input_tokens"))
+    if write is None:
+        lives = as_object(raw.get("cache_creation"))
+        write = sum(count(lives.get(f"ephemeral_{life}_input_tokens")) or 0 for life in ("5m", "1h"))
+    read, output = count(raw.get("cache_read_input_tokens")), count(raw.get("output_tokens"))
+    return count(raw.get("input_tokens")), read or 0, write, output or 0
+
+
+def recorded_anthropic(raw: Object) -> RecordedUsage:
+    """What ``Usage.from_raw(raw, ANTHROPIC).recorded()`` gives, for those who read very many."""
+    given, read, write, output = _anthropic_buckets(raw)
+    return RecordedUsage(
+        input=given or 0,
+        output=output,
+        cache_read=read,
+        cache_write=write,
+        total_tokens=(given or 0) + read + write + output,
         input_unknown=given is None,
     )
 

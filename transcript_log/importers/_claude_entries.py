@@ -1,0 +1,523 @@
+"""The entries of one conversation of a Claude Code session, made of its live records."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Final
+
+from .. import items
+from .._times import parse_time, parse_time_leniently
+from ..codec.decoding import message_entry
+from ..entries import (
+    Compaction,
+    CompactionEntry,
+    ContextAttachment,
+    ContextEntry,
+    Detail,
+    Entry,
+    Item,
+    Json,
+    ResponseRecord,
+    Run,
+    RunEntry,
+    RunStatus,
+)
+from ..response import FinishReason, normalize_finish_reason
+from ..response.finish import settle
+from ..response.usage import recorded_anthropic
+from ..store import Place
+from . import entry_id
+from ._claude_boundaries import Boundary
+from ._claude_families import family_of, provider_of
+from ._claude_kept import Standing, cleared, edited, kept_by, summary_items
+from ._claude_nodes import (
+    ANSWERS,
+    FAILED,
+    INTERRUPTS,
+    META,
+    PLACEHOLDER,
+    SUMMARY,
+    VIRTUAL,
+    Group,
+    Node,
+    as_text,
+    is_boundary,
+)
+from ._claude_outcomes import told_agent, told_payload
+from ._claude_tree import Tree
+from ._telling import Telling
+
+__all__ = ["Writer", "own_id"]
+
+_INTERRUPTED: Final = "[Request interrupted by user"
+
+
+def own_id(uuid: str) -> str | None:
+    """The id of the entry of a record with a UUID: its first 24 hex digits; None if it is no UUID.
+
+    A record that was copied into another file keeps its UUID, so its entry has one id in both.
+    """
+    made = uuid.replace("-", "")
+    return made[:24] if len(uuid) == 36 and len(made) == 32 and made.isascii() and made.isalnum() else None
+
+
+class Writer:
+    """Makes entries of the live records, in the order of the file.
+
+    Attributes:
+        entries: What was made so far.
+        places: Where the record of each stands.
+        details: For the sidecar.
+        agents: The call that each subagent carried out, and the record of its output, by the
+            subagent's id.
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        telling: Telling,
+        *,
+        session: str | None,
+        uuids: Mapping[str, Node],
+        replacements: Mapping[str, str],
+    ) -> None:
+        """Begin.
+
+        Args:
+            tree: The records.
+            telling: Is told of what is not taken over.
+            session: For the ids of entries whose record has no UUID.
+            uuids: All records of the file.
+            replacements: What outputs were sent as, by call id.
+        """
+        self.entries: list[Entry] = []
+        self.places: list[Place] = []
+        self.details: list[Detail] = []
+        self.agents: dict[str, tuple[str, Node]] = {}
+        self._tree = tree
+        self._telling = telling
+        self._session = session or ""
+        self._uuids = uuids
+        self._replacements = replacements
+        self._ids: set[str] = set()
+        self._numbers: dict[int, int] = {}  # how many ids were made from a line
+        self._calls: dict[str, str] = {}  # the entry that holds the call, by its id
+        self._settings: Mapping[str, str] | None = None
+        self._attached: dict[tuple[str, str | None], str] = {}  # what is in force
+        self._written: set[str] = set()  # the marks of the compactions that stand among the entries
+        self._summaries = {
+            node.uuid: boundary for boundary in tree.boundaries.values() for node in boundary.summaries
+        }
+        self._turn: tuple[str | None, datetime | None] = (None, None)
+        self._has_run = False
+        self._finishes: dict[tuple[str | None, bool], str | None] = {}
+
+    def write(self) -> None:
+        """Make all of them."""
+        for node in self._tree.live():
+            kind = node.kind
+            if kind == "assistant":
+                self._write_answer(node)
+            elif kind == "user":
+                self._write_user(node)
+            elif node.extra is not None:
+                if kind == "system":
+                    self._write_note(node)
+                else:
+                    self._write_attachment(node)
+        for place, detail in enumerate(self.details):
+            if detail.entry is None and detail.id in self._calls:
+                self.details[place] = replace(detail, entry=self._calls[detail.id])
+
+    # ------------------------------------------------------------------------- messages
+
+    def _write_user(self, node: Node) -> None:
+        if node.settings is not self._settings and node.settings is not None:
+            self._set(node)
+        flags = node.flags
+        message = node.message
+        if flags & SUMMARY and (boundary := self._summaries.get(node.uuid)) is not None:
+            self._compact(boundary, node)
+            return
+        if flags & VIRTUAL:
+            self._telling.note(node, "not-imported", "a message that was only shown")
+            return
+        content = None if message is None else message.get("content")
+        if message is None or (type(content) is not str and type(content) is not list):
+            return
+        item: Item = message
+        if len(message) != 2 or message.get("role") != "user":
+            item = {"role": "user", "content": content}
+        if flags & ANSWERS:
+            item = self._with_outcomes(node, item)
+        time = self._time(node)
+        made = self._add_message(node, time, item)
+        if flags & INTERRUPTS:
+            self._end_run(node, time, "cancelled")
+            if not _says_more(node):
+                return
+        if not flags & (ANSWERS | META):
+            self._turn, self._has_run = (made, time), False
+
+    def _with_outcomes(self, node: Node, item: Item) -> Item:
+        """A message of outputs as it was sent; what is known beside goes to the details."""
+        beside = node.extra
+        blocks: list[Json] | None = None
+        for place, block in enumerate(item["content"]):
+            if type(block) is not dict or block.get("type") != "tool_result":
+                continue
+            call = block.get("tool_use_id")
+            if type(call) is not str or not call:
+                continue
+            text = self._replacements.get(call)
+            if text is not None and block.get("content") != text:
+                blocks = blocks or list(item["content"])
+                blocks[place] = {**block, "content": text}
+                self._telling.note(node, "output-replaced")
+                beside = block.get("content") if beside is None else beside
+            payload = told_payload(block, beside)
+            if payload is not None:
+                self.details.append(Detail(id=call, payload=payload, entry=self._calls.get(call)))
+            agent = told_agent(beside)
+            if agent is not None:
+                self.agents[agent] = (call, node)
+            beside = None  # one record tells of one call
+        return item if blocks is None else {**item, "content": blocks}
+
+    def _write_answer(self, node: Node) -> None:
+        flags = node.flags
+        group = node.group
+        if flags & VIRTUAL:
+            self._telling.note(node, "not-imported", "a message that was only shown")
+            return
+        if group is None or group.is_written:
+            return
+        if flags & (PLACEHOLDER | FAILED):
+            self._write_placeholder(node)
+            return
+        group.is_written = True
+        content = self._content_of(group)
+        if content is None:
+            return
+        family = family_of(group.model, group.id)
+        made = self._add_message(
+            node,
+            self._time(node),
+            {"role": "assistant", "content": content},
+            family,
+            self._response(group),
+        )
+        for member in group.nodes:
+            member.entry = made
+        for call in group.calls:
+            self._calls[call] = made
+
+    def _content_of(self, group: Group) -> Json:
+        """The blocks of an API message in the order of the file, each once; None if there are none."""
+        blocks: list[Json] = []
+        there: dict[Json, list[Json]] = {}  # by what tells most blocks apart
+        for node in group.nodes:
+            content = None if node.message is None else node.message.get("content")
+            if type(content) is list:
+                if len(group.nodes) == 1:
+                    return content
+            elif type(content) is str:
+                if len(group.nodes) == 1:
+                    return content
+                content = [{"type": "text", "text": content}]
+            else:
+                continue
+            for block in content:
+                alike = there.setdefault(_mark_of(block), [])
+                if block in alike:
+                    self._telling.note(node, "repeated-block")
+                else:
+                    alike.append(block)
+                    blocks.append(block)
+        return blocks or None
+
+    def _response(self, group: Group) -> ResponseRecord:
+        key = (group.stop, bool(group.calls))
+        if key not in self._finishes:
+            self._finishes[key] = _finish(*key)
+        return ResponseRecord(
+            id=group.id,
+            provider=provider_of(group.model, group.id),
+            model=group.model,
+            finish_reason=self._finishes[key],
+            usage=None if group.usage is None else recorded_anthropic(group.usage),
+        )
+
+    def _write_placeholder(self, node: Node) -> None:
+        """What stands where an answer would: history, and never sent."""
+        content = None if node.message is None else node.message.get("content")
+        time = self._time(node)
+        if type(content) is str or type(content) is list:
+            self._add_message(node, time, {"role": "assistant", "content": content}, None, None, True)
+        if node.flags & FAILED:
+            self._end_run(node, time, "failed")
+
+    def _add_message(
+        self,
+        node: Node,
+        time: datetime | None,
+        item: Item,
+        family: str | None = None,
+        response: ResponseRecord | None = None,
+        interrupted: bool = False,
+    ) -> str:
+        made = node.entry = self._id(node)
+        self.entries.append(message_entry(made, time, item, family, response, interrupted))
+        self.places.append((node.line, node.offset))
+        return made
+
+    # ------------------------------------------------------------------ the program's notes
+
+    def _write_note(self, node: Node) -> None:
+        note = node.extra
+        if is_boundary(node):
+            boundary = self._tree.boundaries[node.uuid]
+            self._compact(boundary, node)
+            return
+        match note["subtype"]:
+            case "microcompact_boundary":
+                self._clear(node)
+            case "turn_duration":
+                self._end_timed_run(node, note.get("durationMs"))
+            case "local_command":
+                content = note.get("content")
+                if type(content) is str and content.strip():
+                    self._add_message(node, self._time(node), {"role": "user", "content": content})
+            case _:
+                self._snip(node)
+
+    def _write_attachment(self, node: Node) -> None:
+        """What was put beside the conversation: what the user said while a model worked is a message."""
+        told = node.extra
+        kind = as_text(told.get("type")) or "unknown"
+        if kind == "queued_command":
+            prompt = told.get("prompt")
+            if as_text(told.get("source_uuid")) in self._uuids:
+                self._telling.note(node, "not-imported", "attachment/queued_command")
+            elif type(prompt) is str or type(prompt) is list:
+                self._add_message(node, self._time(node), {"role": "user", "content": prompt})
+            return
+        content = told.get("content")
+        shown = {key: value for key, value in told.items() if key != "type"}
+        rendered = content if type(content) is str else _canonical(shown)
+        path = as_text(told.get("path")) or as_text(told.get("filename"))
+        self._attach(node, f"attachment/{kind}", rendered, path)
+
+    def _set(self, node: Node) -> None:
+        """Other settings are in force from a record on."""
+        self._settings = node.settings
+        self._attach(node, "settings", _canonical(node.settings), None)
+
+    def _attach(self, node: Node, kind: str, rendered: str, path: str | None) -> None:
+        """A context entry, unless this is already in force."""
+        if not rendered or self._attached.get((kind, path)) == rendered:
+            return
+        self._attached[kind, path] = rendered
+        revision = sha256(rendered.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        self._add(
+            ContextEntry(
+                id=self._further_id(node),
+                timestamp=self._time(node),
+                context=ContextAttachment(
+                    attachment_id=f"{kind}:{revision}",
+                    epoch=1,
+                    kind=kind,
+                    placement="after-current",
+                    revision=revision,
+                    rendered=rendered,
+                    path=path,
+                ),
+            ),
+            node,
+        )
+
+    # ---------------------------------------------------------------------- compactions
+
+    def _compact(self, boundary: Boundary, node: Node) -> None:
+        mark = boundary.node.uuid
+        if mark in self._written:
+            return
+        self._written.add(mark)
+        if not summary_items(boundary):
+            self._telling.tell(
+                node,
+                "compaction-without-summary",
+                "warning",
+                "a compaction is marked here, and its summary is missing: nothing is taken away",
+            )
+            return
+        before, after = boundary.tokens
+        text = "\n\n".join(items.text(item) for item in summary_items(boundary))
+        self._add_compaction(node, kept_by(boundary, self.entries), text, before, after)
+
+    def _clear(self, node: Node) -> None:
+        """The outputs of some calls were cleared, and the calls kept."""
+        told = node.extra.get("microcompactMetadata")
+        told = told if type(told) is dict else {}
+        named = told.get("compactedToolIds")
+        calls = {call for call in named if type(call) is str} if type(named) is list else set()
+        standing = edited(self.entries, lambda item, _: cleared(item, calls))
+        if standing is None:
+            self._telling.note(node, "nothing-cleared")
+            return
+        before, saved = told.get("preTokens"), told.get("tokensSaved")
+        if type(before) is not int or type(saved) is not int or not 0 <= saved <= before < 2**63:
+            before = saved = 0
+        self._add_compaction(node, standing, "", before, before - saved)
+
+    def _snip(self, node: Node) -> None:
+        """Some messages were taken out."""
+        told = node.extra.get("snipMetadata")
+        named = told.get("removedUuids") if type(told) is dict else None
+        uuids = {uuid for uuid in named if type(uuid) is str} if type(named) is list else set()
+        gone = {found.entry for uuid in uuids if (found := self._uuids.get(uuid)) is not None}
+        standing = edited(self.entries, lambda item, entry: None if entry in gone else item)
+        if standing is None or not (standing.items or standing.first_kept):
+            self._telling.note(node, "nothing-cleared")
+        elif standing.items:
+            self._add_compaction(node, standing, "", 0, 0)
+        else:
+            self._telling.note(node, "nothing-cleared")
+
+    def _add_compaction(self, node: Node, standing: Standing, text: str, before: int, after: int) -> None:
+        self._add(
+            CompactionEntry(
+                id=self._id(node),
+                timestamp=self._time(node),
+                compaction=Compaction(
+                    summary=text,
+                    first_kept_entry_id=standing.first_kept,
+                    tokens_before=before,
+                    tokens_after=after,
+                    replacement=standing.items,
+                    family=standing.family,
+                ),
+            ),
+            node,
+        )
+
+    # ----------------------------------------------------------------------------- runs
+
+    def _end_timed_run(self, node: Node, duration: Json) -> None:
+        completed = self._time(node)
+        started = self._turn[1]
+        if type(duration) is int and duration >= 0 and completed is not None:
+            started = _before(completed, duration) or started
+        self._end_run(node, completed, "completed", started)
+
+    def _end_run(
+        self, node: Node, completed: datetime | None, status: RunStatus, started: datetime | None = None
+    ) -> None:
+        """A turn has ended, unless that was said already."""
+        if self._has_run:
+            return
+        first, since = self._turn
+        began = started or since
+        if began is None or completed is None:
+            self._telling.note(node, "run-without-times")
+            return
+        self._has_run = True
+        self._add(
+            RunEntry(
+                id=self._further_id(node),
+                timestamp=completed,
+                run=Run(
+                    started_at=began,
+                    completed_at=max(began, completed),
+                    first_entry_id=first,
+                    status=status,
+                ),
+            ),
+            node,
+        )
+
+    # ---------------------------------------------------------------------- small steps
+
+    def _add(self, entry: Entry, node: Node) -> None:
+        self.entries.append(entry)
+        self.places.append((node.line, node.offset))
+
+    def _id(self, node: Node) -> str:
+        made = own_id(node.uuid)
+        if made is None or made in self._ids:
+            return self._further_id(node)
+        self._ids.add(made)
+        return made
+
+    def _further_id(self, node: Node) -> str:
+        """An id for what comes of a record beside its own entry."""
+        number = self._numbers.get(node.line, 0)
+        while (made := entry_id(self._session, node.line, number)) in self._ids:
+            number += 1
+        self._numbers[node.line] = number + 1
+        self._ids.add(made)
+        return made
+
+    def _time(self, node: Node) -> datetime | None:
+        told = node.time
+        if type(told) is str:
+            # The form in which all of them are written; the checks of the general one take longer.
+            is_usual = len(told) == 24 and told[4] == told[7] == "-" and told[10] == "T" and told[23] == "Z"
+            try:
+                return datetime.fromisoformat(told) if is_usual else parse_time(told)
+            except ValueError:
+                pass
+        if told is None:
+            return None
+        time, _ = parse_time_leniently(told)
+        if time is None:
+            self._telling.note(node, "unreadable-time")
+        return time
+
+
+# ---------------------------------------------------------------------------------- values
+
+
+def _mark_of(block: Json) -> str | None:
+    """A text that few blocks of a message have in common."""
+    if type(block) is dict:
+        for key in ("id", "text", "thinking"):
+            mark = block.get(key)
+            if type(mark) is str:
+                return mark
+    return None
+
+
+def _finish(stop: str | None, calls: bool) -> str | None:
+    """Why a model stopped, in the words of a log."""
+    reason = settle(normalize_finish_reason(stop), calls=calls)
+    if reason is FinishReason.UNKNOWN:
+        return stop
+    return None if reason is None else reason.value
+
+
+def _says_more(node: Node) -> bool:
+    """Whether a record that tells of an interruption also holds what a person said."""
+    return any(
+        type(block) is dict
+        and (
+            block.get("type") == "image"
+            or (type(said := block.get("text")) is str and said.strip() and not said.startswith(_INTERRUPTED))
+        )
+        for block in node.blocks
+    )
+
+
+def _canonical(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def _before(time: datetime, milliseconds: int) -> datetime | None:
+    try:
+        return time - timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return None
