@@ -22,8 +22,8 @@ from .errors import EntryError
 __all__ = [
     "MAX_NESTING",
     "decode",
-    "decode_doubting",
     "decode_all",
+    "decode_doubting",
     "decode_exact",
     "encode",
     "has_long_digits",
