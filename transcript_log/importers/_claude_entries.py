@@ -381,12 +381,10 @@ class Writer:
         uuids = {uuid for uuid in named if type(uuid) is str} if type(named) is list else set()
         gone = {found.entry for uuid in uuids if (found := self._uuids.get(uuid)) is not None}
         standing = edited(self.entries, lambda item, entry: None if entry in gone else item)
-        if standing is None or not (standing.items or standing.first_kept):
+        if standing is None:
             self._telling.note(node, "nothing-cleared")
-        elif standing.items:
-            self._add_compaction(node, standing, "", 0, 0)
         else:
-            self._telling.note(node, "nothing-cleared")
+            self._add_compaction(node, standing, "", 0, 0)
 
     def _add_compaction(self, node: Node, standing: Standing, text: str, before: int, after: int) -> None:
         self._add(

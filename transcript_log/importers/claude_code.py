@@ -171,8 +171,6 @@ def _conversations(records: Records) -> tuple[_Conversation, list[_Conversation]
     others = list(threads.values())
     if any(node.kind in _SAID for node in main):
         return _Conversation(None, main), others
-    if len(others) == 1:
-        return _Conversation(others[0].agent, nodes), []
     return others[-1], others[:-1]
 
 
