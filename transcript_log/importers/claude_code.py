@@ -25,7 +25,8 @@ from ..entries import HARNESS, ForkOrigin, Header, Json, ParentCall
 from ..errors import HeaderError
 from ..findings import Severity
 from . import Imported, SourceLines
-from ._claude_entries import Writer, own_id
+from ._claude_entries import Writer
+from ._claude_ids import own_id
 from ._claude_nodes import CHAINED, SIDECHAIN, Node, as_text
 from ._claude_records import Records, stored_part
 from ._claude_tree import Tree
@@ -203,7 +204,7 @@ class _File:
             details=tuple(writer.details),
             findings=tuple(sorted(findings, key=lambda finding: finding.line or 0)),
             counts={
-                **records.counts(),
+                **records.tally.counts(),
                 "records": records.taken,
                 "broken_lines": self._source.broken_lines,
                 "recovered": self._source.recovered,
