@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -253,6 +253,71 @@ def test_a_copy_of_an_answer_that_was_put_down_as_a_root_is_no_other_answer() ->
     assert told(imported, "repeated-block")
 
 
+def test_the_pieces_of_an_answer_need_no_request() -> None:
+    written = Written().user("u1", "go").says("a1", "msg_1", text("one"), requestId=None)
+    written.says("a2", "msg_1", text("two"), requestId="req_1").says("a3", "msg_1", text("3"), requestId=None)
+    imported = written.says("a4", "msg_1", text("other"), requestId="req_2").imported()
+    assert [len(entry.message["content"]) for entry in said(imported)[1:]] == [3, 1]
+
+
+def test_an_answer_may_be_plain_text() -> None:
+    def said_in(*contents: Any) -> list[Any]:
+        written = Written().user("u1", "go")
+        for number, content in enumerate(contents):
+            message = {"id": "msg_1", "model": "claude-2", "role": "assistant", "content": content}
+            written.record("assistant", f"a{number}", message=message)
+        return [entry.message["content"] for entry in said(written.imported())[1:]]
+
+    assert said_in("plain") == ["plain"]
+    assert said_in("plain", [text("more")]) == [[text("plain"), text("more")]]
+    assert said_in(7) == []
+
+
+def test_only_role_and_content_of_a_message_are_sent() -> None:
+    for message in ({"role": "user", "content": "x", "id": "1"}, {"role": "human", "content": "x"}):
+        imported = Written().record("user", "u1", message=message).imported()
+        assert said(imported)[0].message == {"role": "user", "content": "x"}
+
+
+def test_records_whose_ids_begin_alike_are_two_entries() -> None:
+    uuid = "11111111-1111-4111-8111-111111111111"
+    imported = Written().user(uuid, "one").user(uuid[:-1] + "2", "two").imported()
+    first, second = said(imported)
+    assert first.id == uuid.replace("-", "")[:24]
+    assert second.id != first.id
+    assert len(second.id) == 24
+
+
+@pytest.mark.parametrize("uuid", ["u1", "1" * 36, "1" * 32, "11111111-1111-4111-8111-11111111111é", "-" * 36])
+def test_a_record_without_a_uuid_has_an_entry_with_an_id(uuid: str) -> None:
+    (entry,) = said(Written().user(uuid, "one").imported())
+    assert len(entry.id) == 24
+    assert set(entry.id) <= set("0123456789abcdef")
+
+
+@pytest.mark.parametrize(
+    ("time", "expected"),
+    [
+        ("2026-01-02T03:00:00.250Z", START + timedelta(milliseconds=250)),
+        ("2026-01-02T03:00:00Z", START),
+        ("2026-01-02T04:00:00.000+01:00", START),
+        ("2026-01-02T03:00:00", START),
+        (int(START.timestamp() * 1000), START),
+        (None, None),
+        ("2026/01-02T03:00:00.250Z", None),
+        ("2026-01/02T03:00:00.250Z", None),
+        ("2026-01-02 03:00:00.250Z", None),
+        ("2026-01-02T03:00:00.250z", None),
+        ("2026-13-02T03:00:00.250Z", None),
+        ([], None),
+    ],
+)
+def test_a_time_is_the_time_of_its_record(time: Any, expected: datetime | None) -> None:
+    imported = Written().user("u1", "one", timestamp=time).imported()
+    assert said(imported)[0].timestamp == expected
+    assert bool(told(imported, "unreadable-time")) == (expected is None and time is not None)
+
+
 def test_an_answer_without_an_id_is_one_by_itself() -> None:
     imported = (
         Written().user("u1", "go").says("a1", None, text("one")).says("a2", None, text("two"))
@@ -274,6 +339,10 @@ def test_an_answer_without_an_id_is_one_by_itself() -> None:
 def test_a_message_has_the_family_of_who_said_it(model: str, message: str, family: str) -> None:
     imported = Written().user("u1", "go").says("a1", message, text("a"), model=model).imported()
     assert [entry.family for entry in said(imported)] == [None, family]
+    response = said(imported)[1].response
+    assert response is not None
+    provider = family.rpartition("/")[2].replace("direct", "anthropic") if "claude" in model else None
+    assert response.provider == provider
 
 
 def test_thinking_of_another_backend_stays_in_the_log_and_goes_to_itself_alone() -> None:
@@ -361,6 +430,7 @@ def test_records_may_follow_notes_of_progress() -> None:
         .user("u2", "on")
     ).imported()
     assert sent_texts(imported) == ["go", "one", "on"]
+    assert {finding.rule for finding in imported.findings} == {"not-imported"}
     assert told(imported, "not-imported") == [
         "not taken over, here and after: progress (3 times)",
         "not taken over, here and after: system/stop_hook_summary (1 times)",
@@ -425,8 +495,12 @@ def test_a_repeat_may_tell_more_of_the_usage() -> None:
     written = Written().user("u1", "go").says("a1", "msg_1", text("1"))
     written.last = "u1"
     written.says("a1", "msg_1", text("1"), usage={"input_tokens": 1, "output_tokens": 99}, stop="end_turn")
-    (spent,) = find_spent([("", written.imported().entries)])
+    written.last = "u1"
+    written.says("a1", "msg_9", text("1"), usage={"input_tokens": 1, "output_tokens": 999})
+    imported = written.says("a1", "msg_1", call("toolu_1"), usage={"output_tokens": None}).imported()
+    (spent,) = find_spent([("", imported.entries)])
     assert spent.tokens.output == 99
+    assert imported.counts["calls"] == 1
 
 
 def test_going_back_counts_until_something_is_said() -> None:
@@ -465,11 +539,12 @@ def test_a_file_of_notes_alone_has_no_messages() -> None:
 
 
 def test_what_was_only_shown_is_no_message() -> None:
-    imported = (
-        Written().user("u1", "one").says("a1", "msg_1", text("shown"), isVirtual=True).user("u2", "two")
-    ).imported()
+    written = Written().user("u1", "one").says("a1", "msg_1", text("shown"), isVirtual=True)
+    imported = written.user("x1", "shown too", isVirtual=True).user("u2", "two").imported()
     assert sent_texts(imported) == ["one", "two"]
-    assert told(imported, "not-imported")
+    assert told(imported, "not-imported") == [
+        "not taken over, here and after: a message that was only shown (2 times)"
+    ]
 
 
 def test_a_block_beside_the_path_is_live() -> None:
@@ -547,6 +622,7 @@ def test_a_record_of_the_session_may_follow_one_of_a_subagent() -> None:
         .user("u1", "ask")
         .user("x1", "look", parentUuid="u1", **side)
         .says("x2", "m2", text("x"), **side)
+        .user("y1", "given up", parentUuid="u1")
     )
     written.user("u2", "on", parentUuid="x2").user("u0", "lost", parentUuid="u1")
     imported = written.user("u3", "and on", parentUuid="u2").imported()
@@ -767,12 +843,92 @@ def test_clearing_after_a_compaction_leaves_its_summary_there() -> None:
     assert sent(imported)[2]["content"][0]["content"] == "[Old tool result content cleared]"
 
 
-def test_clearing_what_is_not_there_is_told() -> None:
-    metadata = {"compactedToolIds": ["toolu_9"]}
+@pytest.mark.parametrize("metadata", [{"compactedToolIds": ["toolu_9", 7]}, {"compactedToolIds": 7}, None])
+def test_clearing_what_is_not_there_is_told(metadata: Any) -> None:
     written = Written().user("u1", "go").note("c1", "microcompact_boundary", microcompactMetadata=metadata)
     imported = written.imported()
     assert compactions(imported) == []
     assert told(imported, "nothing-cleared")
+
+
+def test_clearing_within_what_a_compaction_repeated_repeats_the_rest_of_it() -> None:
+    with (DATA / "kept-list.jsonl").open("rb") as file:
+        written = Written()
+        written.lines, written.last = list(file), "u4"
+    written.note("n1", "microcompact_boundary", microcompactMetadata={"compactedToolIds": ["toolu_1"]})
+    imported = written.user("u5", "on").imported()
+    assert sent_texts(imported)[1:] == ["a question to keep", "an answer to keep", "next", "on"]
+    outputs = [b["content"] for turn in sent(imported) for b in turn["content"] if b["type"] == "tool_result"]
+    assert outputs == ["[Old tool result content cleared]", "two"]
+
+
+def test_what_is_repeated_is_of_one_family() -> None:
+    """Of thinking that another server signed, what is repeated holds none."""
+    ours = {"type": "thinking", "thinking": "ours", "signature": "s"}
+    theirs = {"type": "thinking", "thinking": "theirs", "signature": "t"}
+    written = Written().user("u1", "go").says("a1", "m1", theirs, call("toolu_1"), model="glm-4.7")
+    written.answers("r1", "toolu_1").says("a2", "m2", ours, call("toolu_2")).answers("r2", "toolu_2")
+    begun = list(written.lines)
+    written.note("c1", "microcompact_boundary", microcompactMetadata={"compactedToolIds": ["toolu_2"]})
+    imported = written.user("u2", "on").imported()
+    (entry,) = compactions(imported)
+    assert entry.compaction.family == "anthropic-messages/direct"
+    assert [item["content"] for item in entry.compaction.replacement if item["role"] == "assistant"] == [
+        [call("toolu_1")],
+        [ours, call("toolu_2")],
+    ]
+    written.says("a3", "m3", call("toolu_3")).answers("r3", "toolu_3")
+    written.note("c2", "microcompact_boundary", microcompactMetadata={"compactedToolIds": ["toolu_3"]})
+    again = compactions(written.imported())[1].compaction
+    assert again.family == "anthropic-messages/direct"
+    assert {"role": "assistant", "content": [ours, call("toolu_2")]} in again.replacement
+
+    written.lines, written.last = begun, "r2"
+    kept_list = {"anchorUuid": "m1", "uuids": ["a1", "a2"]}
+    written.user("u2", "dropped").note(
+        "c1", "compact_boundary", parentUuid=None, compactMetadata={"preservedMessages": kept_list}
+    )
+    (entry,) = compactions(written.user("m1", "SUMMARY", isCompactSummary=True).imported())
+    assert entry.compaction.family == "anthropic-messages/direct"
+    assert [item["content"] for item in entry.compaction.replacement if item["role"] == "assistant"] == [
+        [call("toolu_1")],
+        [ours, call("toolu_2")],
+    ]
+
+
+def test_an_earlier_summary_may_be_kept() -> None:
+    kept_list = {"anchorUuid": "m2", "uuids": ["m1", "u2"]}
+    written = compacted().says("a2", "msg_2", text("dropped"))
+    written.note("c2", "compact_boundary", parentUuid=None, compactMetadata={"preservedMessages": kept_list})
+    imported = written.user("m2", "SUMMARY two", isCompactSummary=True).imported()
+    assert sent_texts(imported) == ["SUMMARY two", "SUMMARY of it", "new"]
+
+
+def test_any_block_of_a_message_keeps_the_message() -> None:
+    written = Written().user("u1", "old").says("a1", "msg_1", text("one")).says("a2", "msg_1", text("two"))
+    kept_list = {"anchorUuid": "m1", "uuids": ["a2"]}
+    written.note("c1", "compact_boundary", parentUuid=None, compactMetadata={"preservedMessages": kept_list})
+    imported = written.user("m1", "SUMMARY", isCompactSummary=True).imported()
+    assert sent_texts(imported) == ["SUMMARY", "one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("removed", "left"),
+    [
+        (["u1"], ["1", "two", "three"]),
+        (["u1", "a1", "u2"], ["three"]),
+        (["lost"], ["one", "1", "two", "three"]),
+    ],
+)
+def test_what_begins_a_conversation_may_be_taken_out(removed: list[str], left: list[str]) -> None:
+    written = Written().user("u1", "one").says("a1", "msg_1", text("1")).user("u2", "two")
+    written.note("n1", "snip_boundary", snipMetadata={"removedUuids": removed})
+    imported = written.user("u3", "three").imported()
+    whole = len(removed) == 3
+    assert [words for words in sent_texts(imported) if "not part" not in words] == (
+        ["one", "1", "two", "three"] if whole else left
+    )
+    assert bool(told(imported, "nothing-cleared")) == (whole or removed == ["lost"])
 
 
 def test_messages_that_were_taken_out_are_out_from_then_on() -> None:
@@ -794,7 +950,9 @@ def test_a_replaced_output_stands_as_it_was_sent_and_as_it_was() -> None:
         Written().user("u1", "go").says("a1", "msg_1", call("toolu_1")).answers("r1", "toolu_1", "all of it")
     )
     replaced = {"kind": "tool-result", "toolUseId": "toolu_1", "replacement": "a preview"}
+    written.other("content-replacement", sessionId="s-1", replacements=7)
     imported = written.other("content-replacement", sessionId="s-1", replacements=[replaced, 7]).imported()
+    assert told(imported, "odd-record")
     assert said(imported)[-1].message["content"] == [result("toolu_1", "a preview")]
     outcome = outcomes(imported)["toolu_1"]
     assert outcome is not None
@@ -846,6 +1004,14 @@ def test_how_a_call_ended_is_a_detail_of_it(
     assert outcome is not None
     assert (outcome.status, outcome.exit_code, outcome.data) == (expected.status, expected.exit_code, beside)
     assert (detail.id, detail.entry) == ("toolu_1", said(imported)[1].id)
+    assert outcome.data_kind == (None if beside is None else "toolUseResult")
+
+
+def test_what_is_told_beside_a_record_of_several_outputs_is_of_the_first() -> None:
+    written = Written().user("u1", "go").says("a1", "msg_1", call("toolu_1"), call("toolu_2"))
+    blocks = [result("", "no id"), result("toolu_1"), result("toolu_2")]
+    imported = written.user("r1", blocks, toolUseResult={"stdout": "x"}).imported()
+    assert [detail.id for detail in imported.details] == ["toolu_1"]
 
 
 def test_an_output_of_which_nothing_more_is_known_has_no_detail() -> None:
@@ -873,6 +1039,24 @@ def test_a_turn_is_a_run_where_its_duration_is_told() -> None:
     assert runs(imported) == [
         Run(started_at=started, completed_at=completed, first_entry_id=first, status="completed")
     ]
+
+
+@pytest.mark.parametrize("duration", [None, "long", -1, 10**17])
+def test_a_turn_whose_duration_is_odd_began_with_its_prompt(duration: Any) -> None:
+    written = Written().user("u1", "go").says("a1", "msg_1", text("done"))
+    (run,) = runs(written.note("n1", "turn_duration", durationMs=duration).imported())
+    assert (run.started_at, run.completed_at) == (START + timedelta(seconds=1), START + timedelta(seconds=3))
+
+
+def test_an_interruption_may_be_plain_text() -> None:
+    imported = Written().user("u1", "go").user("i1", "[Request interrupted by user]").imported()
+    assert [run.status for run in runs(imported)] == ["cancelled"]
+    assert imported.counts["aborted"] == 0  # the independent count looks at blocks alone
+
+
+def test_a_blank_note_of_a_command_is_no_message() -> None:
+    written = Written().user("u1", "go").note("n1", "local_command", content=" ").note("n2", "local_command")
+    assert len(said(written.imported())) == 1
 
 
 def test_a_turn_that_was_broken_off_is_a_cancelled_run() -> None:
@@ -934,12 +1118,16 @@ def contexts(imported: Imported) -> list[tuple[str, str | None, str]]:
 
 def test_settings_are_told_when_they_change() -> None:
     written = Written(gitBranch="main").user("u1", "one", permissionMode="plan").user("u2", "two")
+    written.answers("r1", "toolu_1")
     written.other("permission-mode", permissionMode="acceptEdits", sessionId="s-1").user("u3", "three")
-    imported = written.user("u4", "four", cwd="/elsewhere").imported()
+    written.user("u4", "four", cwd="/elsewhere").user("u5", "five", version="2.2.0")
+    imported = written.user("u6", "six", gitBranch="side").imported()
     assert [json.loads(rendered) for kind, _, rendered in contexts(imported) if kind == "settings"] == [
         {"cwd": "/work", "gitBranch": "main", "permissionMode": "plan", "version": "2.1.112"},
         {"cwd": "/work", "gitBranch": "main", "permissionMode": "acceptEdits", "version": "2.1.112"},
         {"cwd": "/elsewhere", "gitBranch": "main", "permissionMode": "acceptEdits", "version": "2.1.112"},
+        {"cwd": "/work", "gitBranch": "main", "permissionMode": "acceptEdits", "version": "2.2.0"},
+        {"cwd": "/work", "gitBranch": "side", "permissionMode": "acceptEdits", "version": "2.1.112"},
     ]
 
 
@@ -962,10 +1150,14 @@ def test_an_attachment_stands_beside_the_conversation() -> None:
 
 def test_what_the_user_said_while_a_model_worked_is_a_message_once() -> None:
     written = Written().user("u1", "one").says("a1", "msg_1", call("toolu_1")).answers("r1", "toolu_1")
-    for uuid, more in (("q1", {}), ("q2", {"source_uuid": "u1"})):
-        queued = {"type": "queued_command", "prompt": "hurry", "commandMode": "prompt", **more}
-        written.record("attachment", uuid, attachment=queued)
-    assert sent_texts(written.says("a2", "msg_2", text("done")).imported()) == ["one", "hurry", "done"]
+    prompts: list[dict[str, Any]] = [{"prompt": "hurry"}, {"prompt": [text("now")]}, {"prompt": 7}]
+    for number, more in enumerate([*prompts, {"prompt": "one", "source_uuid": "u1"}]):
+        queued = {"type": "queued_command", "commandMode": "prompt", **more}
+        written.record("attachment", f"q{number}", attachment=queued)
+    imported = written.says("a2", "msg_2", text("done")).imported()
+    assert sent_texts(imported) == ["one", "hurry", "now", "done"]
+    assert [kind for kind, _, _ in contexts(imported)] == ["settings"]
+    assert told(imported, "not-imported")
 
 
 # ------------------------------------------------------------------- header, counts, refusal
@@ -978,6 +1170,15 @@ def test_the_header_says_what_the_records_say() -> None:
     written.other("ai-title", aiTitle="Made up", sessionId="s-1")
     written.other("custom-title", customTitle="Said", sessionId="s-1")
     written.other("ai-title", aiTitle="Made up again", sessionId="s-1")
+    assert (
+        Written()
+        .user("u1", "x")
+        .other("ai-title", aiTitle="a")
+        .other("ai-title", aiTitle="b")
+        .imported()
+        .header.extra["importedFrom"]["title"]
+        == "b"
+    )
     header = written.imported().header
     assert (header.id, header.cwd, header.harness) == ("s-1", "/work", HARNESS)
     assert header.timestamp == START + timedelta(seconds=1)
@@ -1018,6 +1219,23 @@ def test_history_that_was_copied_from_another_session_is_told_and_counts_once() 
     assert [(spent.session, spent.response) for spent in both] == [("old", "msg_1"), ("new", "msg_2")]
 
 
+def test_history_that_comes_back_to_a_session_is_no_other_one() -> None:
+    written = Written().user("u0", "0", sessionId="s-2").user("u1", "1", sessionId="s-0").user("u2", "2")
+    imported = written.user("u3", "3", sessionId="s-0").user("u4", "4", sessionId=7).imported()
+    assert imported.header.id == "s-0"
+    assert told(imported, "inherited-history") == [
+        "records of other sessions came along, here and after: s-2, s-1"
+    ]
+
+
+def test_a_session_that_names_itself_beside_its_records_has_that_name() -> None:
+    written = Written(sessionId=None).other("queue-operation", sessionId="s-9").user("u1", "one")
+    assert written.imported().header.id == "s-9"
+    nameless = Written(sessionId=None, isSidechain=True).user("x1", "one").imported()
+    assert nameless.header.id is None
+    assert sent_texts(nameless) == ["one"]
+
+
 def test_a_fork_names_what_it_was_cut_off_from() -> None:
     written = Written()
     for place in (0, 1):
@@ -1030,17 +1248,20 @@ def test_unknown_records_are_counted_and_named() -> None:
     written = (
         Written().user("u1", "one").other("brand-new", sessionId="s-1").other("brand-new", sessionId="s-1")
     )
-    written.other("fork-context-ref", sessionId="s-1").other("marble-origami-commit", sessionId="s-1")
+    written.other("last-prompt", sessionId="s-1").other("fork-context-ref", sessionId="s-1").other(
+        "marble-origami-commit", sessionId="s-1"
+    )
     imported = written.raw(b'{"sessionId":"s-1"}\n').raw(b"[1]\n").imported()
     assert [(finding.line, finding.rule, finding.severity) for finding in imported.findings] == [
         (2, "not-imported", "note"),
-        (4, "history-elsewhere", "warning"),
-        (5, "not-applied", "warning"),
-        (6, "not-imported", "note"),
-        (7, "no-record", "warning"),
+        (4, "not-imported", "note"),
+        (5, "history-elsewhere", "warning"),
+        (6, "not-applied", "warning"),
+        (7, "not-imported", "note"),
+        (8, "no-record", "warning"),
     ]
     assert "brand-new (2 times)" in imported.findings[0].message
-    assert imported.counts["records"] == 6
+    assert imported.counts["records"] == 7
 
 
 def test_a_record_that_a_log_cannot_hold_is_left_out_and_others_follow_it() -> None:
@@ -1050,6 +1271,23 @@ def test_a_record_that_a_log_cannot_hold_is_left_out_and_others_follow_it() -> N
     imported = written.user("u2", "two").imported()
     assert sent_texts(imported) == ["one", "two"]
     assert [finding.line for finding in imported.findings if finding.rule == "unstorable"] == [2]
+    assert len(said(imported)) == 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "members"),
+    [
+        ("user", {"message": {"role": "user", "content": "x"}, "toolUseResult": {"n": 2**70}}),
+        ("attachment", {"attachment": {"type": "file", "n": 2**70}}),
+        ("system", {"subtype": "turn_duration", "durationMs": 2**70}),
+    ],
+)
+def test_nothing_of_a_record_that_a_log_cannot_hold_is_taken_over(kind: str, members: dict[str, Any]) -> None:
+    written = Written().user("u1", "one").record(kind, "x1", **members)
+    imported = written.user("u2", "two").imported()
+    assert len(told(imported, "unstorable")) == 1
+    assert sent_texts(imported) == ["one", "two"]
+    assert [type(entry) for entry in imported.entries] == [ContextEntry, MessageEntry, MessageEntry]
 
 
 def test_large_numbers_matter_only_where_they_would_be_stored() -> None:
@@ -1061,18 +1299,59 @@ def test_large_numbers_matter_only_where_they_would_be_stored() -> None:
 def test_records_without_a_message_are_told_and_others_follow_them() -> None:
     written = Written().user("u1", "one").record("assistant", "a1", message="none").record("user", "u2")
     written.record("user", "u3", message={"role": "user", "content": 7})
+    written.record("assistant", "a4", message={"id": "m", "role": "assistant", "content": 7})
     imported = written.user("u4", "two").imported()
-    assert sent_texts(imported) == ["one", "two"]
-    assert len(told(imported, "odd-record")) == 2
+    assert [entry.message["content"] for entry in said(imported)] == ["one", "two"]
+    assert sorted(told(imported, "odd-record")) == [
+        "records that cannot be read, here and after: 2; the message has no content that can be read",
+        "records that cannot be read, here and after: 2; the record has no message",
+    ]
 
 
 def test_what_no_record_of_claude_code_is_in_is_refused() -> None:
     with pytest.raises(HeaderError, match="no Claude Code session"):
         import_claude_code([b'{"type":"event"}\n', b"broken\n"], path="x")
-    with pytest.raises(HeaderError):
+    with pytest.raises(HeaderError, match="the session"):
         import_claude_code([])
     with pytest.raises(HeaderError):
         import_codex(Written().user("u1", "one").lines)
+
+
+def test_records_are_counted_whatever_becomes_of_them() -> None:
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": ""}}
+    thoughts = [
+        {"type": "thinking", "thinking": "hm", "signature": ""},
+        {"type": "redacted_thinking", "data": "x"},
+    ]
+    written = Written().user("u1", [text("go"), picture])
+    written.says("a1", "msg_1", *thoughts, call("toolu_1")).says("a2", "msg_1", call("toolu_2"))
+    written.says("a3", "msg_2", {"type": "thinking", "thinking": "hm", "signature": "s"}, call("toolu_3"))
+    written.answers("r1", "toolu_1", [picture, picture, text("x"), 7], parentUuid="a1")
+    written.user("r2", [result("toolu_2", "no", is_error=True), result("toolu_9")], parentUuid="a2")
+    written.user("x1", "given up").raw(written.lines[0])
+    written.user("y1", "aside", isSidechain=True, parentUuid=None)
+    written.note("n1", "compact_boundary", parentUuid=None).user("u2", "anew", parentUuid=None)
+    assert written.imported().counts == {
+        "records": 11,
+        "broken_lines": 0,
+        "recovered": 0,
+        "user": 7,
+        "assistant": 3,
+        "assistant_messages": 2,
+        "calls": 3,
+        "results": 3,
+        "unanswered": 1,
+        "orphan_results": 1,
+        "parallel_groups": 1,
+        "error_results": 1,
+        "reasoning": 3,
+        "opaque_reasoning": 2,
+        "images": 4,
+        "compactions": 1,
+        "sidechain": 1,
+        "aborted": 0,
+        "roots": 5,
+    }
 
 
 # ------------------------------------------------------------------------------ subagents
@@ -1130,6 +1409,25 @@ def subagent() -> Written:
     )
 
 
+def test_subagents_without_names_are_told_apart_by_their_roots() -> None:
+    def bare(**members: Any) -> bytes:
+        return (
+            json.dumps({"type": "user", "isSidechain": True, "sessionId": "s-1", **members}).encode() + b"\n"
+        )
+
+    written = Written().user("u1", "ask")
+    written.raw(bare(uuid="x1", parentUuid=None, message={"role": "user", "content": "one"}))
+    written.raw(bare(uuid="x2", message={"role": "user", "content": "one more"}))
+    written.raw(bare(uuid="y1", parentUuid=None, message={"role": "user", "content": "two"}))
+    written.raw(bare(uuid="x3", parentUuid="x2", message={"role": "user", "content": "one again"}))
+    linked = written.imported().linked
+    assert [sent_texts(one) for one in linked] == [["one", "one more", "one again"], ["two"]]
+    assert [one.header.id for one in linked] == ["s-1-2", "s-1-4"]
+    alone = import_claude_code(written.lines[1:])
+    assert sent_texts(alone) == ["two"]
+    assert [sent_texts(one) for one in alone.linked] == [["one", "one more", "one again"]]
+
+
 def test_the_file_of_a_subagent_is_about_that_subagent() -> None:
     imported = subagent().imported()
     assert sent_texts(imported) == ["do it", "did it"]
@@ -1141,6 +1439,7 @@ def test_the_file_of_a_subagent_is_about_that_subagent() -> None:
 
 def test_a_subagent_is_linked_to_its_call_by_its_session() -> None:
     written = Written().user("u1", "ask").says("a1", "msg_1", call("toolu_1", "Task"))
+    written.answers("r0", "toolu_0", toolUseResult=[text("blocks")])
     session = written.answers(
         "r1", "toolu_1", toolUseResult={"agentId": "a775a67", "status": "completed"}
     ).imported()

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from hashlib import sha256
-from typing import Final
 
 from .. import items
 from .._times import parse_time, parse_time_leniently
@@ -22,7 +21,6 @@ from ..entries import (
     Item,
     Json,
     ResponseRecord,
-    Run,
     RunEntry,
     RunStatus,
 )
@@ -30,9 +28,9 @@ from ..response import FinishReason, normalize_finish_reason
 from ..response.finish import settle
 from ..response.usage import recorded_anthropic
 from ..store import Place
-from . import entry_id
 from ._claude_boundaries import Boundary
 from ._claude_families import family_of, provider_of
+from ._claude_ids import Ids
 from ._claude_kept import Standing, cleared, edited, kept_by, summary_items
 from ._claude_nodes import (
     ANSWERS,
@@ -48,21 +46,12 @@ from ._claude_nodes import (
     is_boundary,
 )
 from ._claude_outcomes import told_agent, told_payload
+from ._claude_runs import Turn
+from ._claude_tally import INTERRUPTED
 from ._claude_tree import Tree
 from ._telling import Telling
 
-__all__ = ["Writer", "own_id"]
-
-_INTERRUPTED: Final = "[Request interrupted by user"
-
-
-def own_id(uuid: str) -> str | None:
-    """The id of the entry of a record with a UUID: its first 24 hex digits; None if it is no UUID.
-
-    A record that was copied into another file keeps its UUID, so its entry has one id in both.
-    """
-    made = uuid.replace("-", "")
-    return made[:24] if len(uuid) == 36 and len(made) == 32 and made.isascii() and made.isalnum() else None
+__all__ = ["Writer"]
 
 
 class Writer:
@@ -100,11 +89,9 @@ class Writer:
         self.agents: dict[str, tuple[str, Node]] = {}
         self._tree = tree
         self._telling = telling
-        self._session = session or ""
         self._uuids = uuids
         self._replacements = replacements
-        self._ids: set[str] = set()
-        self._numbers: dict[int, int] = {}  # how many ids were made from a line
+        self._ids = Ids(session or "")
         self._calls: dict[str, str] = {}  # the entry that holds the call, by its id
         self._settings: Mapping[str, str] | None = None
         self._attached: dict[tuple[str, str | None], str] = {}  # what is in force
@@ -112,8 +99,7 @@ class Writer:
         self._summaries = {
             node.uuid: boundary for boundary in tree.boundaries.values() for node in boundary.summaries
         }
-        self._turn: tuple[str | None, datetime | None] = (None, None)
-        self._has_run = False
+        self._turn = Turn()
         self._finishes: dict[tuple[str | None, bool], str | None] = {}
 
     def write(self) -> None:
@@ -161,7 +147,7 @@ class Writer:
             if not _says_more(node):
                 return
         if not flags & (ANSWERS | META):
-            self._turn, self._has_run = (made, time), False
+            self._turn.begin(made, time)
 
     def _with_outcomes(self, node: Node, item: Item) -> Item:
         """A message of outputs as it was sent; what is known beside goes to the details."""
@@ -270,7 +256,7 @@ class Writer:
         response: ResponseRecord | None = None,
         interrupted: bool = False,
     ) -> str:
-        made = node.entry = self._id(node)
+        made = node.entry = self._ids.of(node)
         self.entries.append(message_entry(made, time, item, family, response, interrupted))
         self.places.append((node.line, node.offset))
         return made
@@ -287,7 +273,7 @@ class Writer:
             case "microcompact_boundary":
                 self._clear(node)
             case "turn_duration":
-                self._end_timed_run(node, note.get("durationMs"))
+                self._end_run(node, self._time(node), "completed", note.get("durationMs"))
             case "local_command":
                 content = note.get("content")
                 if type(content) is str and content.strip():
@@ -325,7 +311,7 @@ class Writer:
         revision = sha256(rendered.encode("utf-8", "surrogatepass")).hexdigest()[:16]
         self._add(
             ContextEntry(
-                id=self._further_id(node),
+                id=self._ids.beside(node),
                 timestamp=self._time(node),
                 context=ContextAttachment(
                     attachment_id=f"{kind}:{revision}",
@@ -381,17 +367,15 @@ class Writer:
         uuids = {uuid for uuid in named if type(uuid) is str} if type(named) is list else set()
         gone = {found.entry for uuid in uuids if (found := self._uuids.get(uuid)) is not None}
         standing = edited(self.entries, lambda item, entry: None if entry in gone else item)
-        if standing is None or not (standing.items or standing.first_kept):
+        if standing is None:
             self._telling.note(node, "nothing-cleared")
-        elif standing.items:
-            self._add_compaction(node, standing, "", 0, 0)
         else:
-            self._telling.note(node, "nothing-cleared")
+            self._add_compaction(node, standing, "", 0, 0)
 
     def _add_compaction(self, node: Node, standing: Standing, text: str, before: int, after: int) -> None:
         self._add(
             CompactionEntry(
-                id=self._id(node),
+                id=self._ids.of(node),
                 timestamp=self._time(node),
                 compaction=Compaction(
                     summary=text,
@@ -407,60 +391,23 @@ class Writer:
 
     # ----------------------------------------------------------------------------- runs
 
-    def _end_timed_run(self, node: Node, duration: Json) -> None:
-        completed = self._time(node)
-        started = self._turn[1]
-        if type(duration) is int and duration >= 0 and completed is not None:
-            started = _before(completed, duration) or started
-        self._end_run(node, completed, "completed", started)
-
     def _end_run(
-        self, node: Node, completed: datetime | None, status: RunStatus, started: datetime | None = None
+        self, node: Node, completed: datetime | None, status: RunStatus, duration: Json = None
     ) -> None:
         """A turn has ended, unless that was said already."""
-        if self._has_run:
+        if self._turn.is_over:
             return
-        first, since = self._turn
-        began = started or since
-        if began is None or completed is None:
+        run = self._turn.end(completed, status, duration)
+        if run is None:
             self._telling.note(node, "run-without-times")
-            return
-        self._has_run = True
-        self._add(
-            RunEntry(
-                id=self._further_id(node),
-                timestamp=completed,
-                run=Run(
-                    started_at=began,
-                    completed_at=max(began, completed),
-                    first_entry_id=first,
-                    status=status,
-                ),
-            ),
-            node,
-        )
+        else:
+            self._add(RunEntry(id=self._ids.beside(node), timestamp=completed, run=run), node)
 
     # ---------------------------------------------------------------------- small steps
 
     def _add(self, entry: Entry, node: Node) -> None:
         self.entries.append(entry)
         self.places.append((node.line, node.offset))
-
-    def _id(self, node: Node) -> str:
-        made = own_id(node.uuid)
-        if made is None or made in self._ids:
-            return self._further_id(node)
-        self._ids.add(made)
-        return made
-
-    def _further_id(self, node: Node) -> str:
-        """An id for what comes of a record beside its own entry."""
-        number = self._numbers.get(node.line, 0)
-        while (made := entry_id(self._session, node.line, number)) in self._ids:
-            number += 1
-        self._numbers[node.line] = number + 1
-        self._ids.add(made)
-        return made
 
     def _time(self, node: Node) -> datetime | None:
         told = node.time
@@ -506,7 +453,7 @@ def _says_more(node: Node) -> bool:
         type(block) is dict
         and (
             block.get("type") == "image"
-            or (type(said := block.get("text")) is str and said.strip() and not said.startswith(_INTERRUPTED))
+            or (type(said := block.get("text")) is str and said.strip() and not said.startswith(INTERRUPTED))
         )
         for block in node.blocks
     )
@@ -514,10 +461,3 @@ def _says_more(node: Node) -> bool:
 
 def _canonical(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-
-
-def _before(time: datetime, milliseconds: int) -> datetime | None:
-    try:
-        return time - timedelta(milliseconds=milliseconds)
-    except OverflowError:
-        return None

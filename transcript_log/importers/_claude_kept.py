@@ -135,6 +135,8 @@ def edited(entries: Sequence[Entry], edit: Callable[[Item, str | None], Item | N
         return None
     # What a compaction put there is no entry of its own, and can only be repeated.
     cut = max(cut, sum(row.why != "kept" for row in rows))
+    if all(item is None for item in changed[:cut]):
+        cut += 1  # something has to stand in place of what goes
     families = [_family_of(by_id.get(row.entry or "")) for row in rows[:cut]]
     family = next((one for one in reversed(families) if one is not None), None)
     told: list[Item] = []
@@ -142,7 +144,7 @@ def edited(entries: Sequence[Entry], edit: Callable[[Item, str | None], Item | N
         part = item if item is None or of in (None, family) else portable_part(item)
         if part is not None:
             told.append(part)
-    return Standing(tuple(told), rows[cut].entry if cut < len(rows) else None, family)
+    return Standing(tuple(told), rows[cut].entry if cut < len(rows) else None, family) if told else None
 
 
 def _is_history(entry: Entry | None) -> bool:
@@ -158,7 +160,7 @@ def _family_of(entry: Entry | None) -> str | None:
 def cleared(item: Item, calls: set[str]) -> Item:
     """A message with the outputs of some calls cleared; the same one if it holds none of them."""
     content = item.get("content")
-    if item.get("role") != "user" or type(content) is not list:
+    if type(content) is not list:
         return item
     blocks = [
         {**block, "content": CLEARED}

@@ -23,12 +23,12 @@ from ._claude_nodes import (
     Node,
     as_text,
 )
+from ._claude_tally import INTERRUPTED, Tally
 from ._telling import Telling
 
 __all__ = ["Records", "stored_part"]
 
 _SAID: Final = ("user", "assistant")
-_INTERRUPTED: Final = "[Request interrupted by user"
 _PLACEHOLDER: Final = "<synthetic>"
 
 _READ_SYSTEM: Final = frozenset(
@@ -80,7 +80,7 @@ class Records:
         forked_from: The session and the record that the last copied record was copied from.
         stamps: What the first records say of the program and the place.
         cwd: The first working directory.
-        agents: The ids of the subagents that are named.
+        tally: What was counted.
     """
 
     def __init__(self, telling: Telling) -> None:
@@ -98,6 +98,7 @@ class Records:
         self.forked_from: tuple[str, str] | None = None
         self.stamps: dict[str, str] = {}
         self.cwd: str | None = None
+        self.tally = Tally()
         self._title_rank = 0
         self._named_session: str | None = None
         self._telling = telling
@@ -109,36 +110,6 @@ class Records:
         self._mode: Json = None
         self._settings: Mapping[str, str] | None = None
         self._summaries: list[tuple[SourceRecord, str, Json]] = []
-        # What is counted of the records themselves, also of those that become no entry.
-        self._user = self._assistant = self._sidechain = self._roots = 0
-        self._compactions = self._aborted = 0
-        self._results = self._errors = self._images = self._calls = 0
-        self._reasoning = self._opaque = 0
-        self._messages: set[str | None] = set()
-        self._calls_of: dict[str | None, int] = {}
-        self._called: set[str] = set()
-        self._answered: set[str] = set()
-
-    def counts(self) -> dict[str, int]:
-        """Numbers over all records, whichever became entries."""
-        return {
-            "user": self._user,
-            "assistant": self._assistant,
-            "assistant_messages": len(self._messages),
-            "calls": self._calls,
-            "results": self._results,
-            "unanswered": len(self._called - self._answered),
-            "orphan_results": len(self._answered - self._called),
-            "parallel_groups": sum(number > 1 for number in self._calls_of.values()),
-            "error_results": self._errors,
-            "reasoning": self._reasoning,
-            "opaque_reasoning": self._opaque,
-            "images": self._images,
-            "compactions": self._compactions,
-            "sidechain": self._sidechain,
-            "aborted": self._aborted,
-            "roots": self._roots,
-        }
 
     # ------------------------------------------------------------------------- records
 
@@ -153,9 +124,9 @@ class Records:
             self._take_user(record, value)
         else:
             if value.get("parentUuid") is None and value.get("uuid"):
-                self._roots += 1
+                self.tally.roots += 1
             if value.get("subtype") == "compact_boundary":
-                self._compactions += 1
+                self.tally.compactions += 1
                 self.is_compacted = True
             if type(kind) is not str:
                 self._telling.note(record, "not-imported", "a record without a type")
@@ -185,14 +156,14 @@ class Records:
         if type(message) is not dict:
             self._take_odd(record, value, "user")
             return
-        self._user += 1
+        self.tally.user += 1
         flags = self._said(value)
         content = message.get("content")
         if type(content) is list:
-            flags |= self._look_at(content, None, None)
+            flags |= self.tally.look_at(content)
         elif type(content) is not str:
             self._telling.note(record, "odd-record", "the message has no content that can be read")
-        elif content.startswith(_INTERRUPTED):
+        elif content.startswith(INTERRUPTED):
             flags |= INTERRUPTS
         if value.get("isCompactSummary"):
             flags |= SUMMARY
@@ -222,10 +193,10 @@ class Records:
         if type(message) is not dict:
             self._take_odd(record, value, "assistant")
             return
-        self._assistant += 1
+        self.tally.assistant += 1
         flags = self._said(value)
         message_id = as_text(message.get("id"))
-        self._messages.add(message_id)
+        self.tally.messages.add(message_id)
         model = message.get("model")
         if model == _PLACEHOLDER:
             flags |= PLACEHOLDER
@@ -234,7 +205,7 @@ class Records:
         node = self._node(record, value, "assistant", flags)
         content = message.get("content")
         if node is None:  # a repeat is counted all the same
-            self._look_at(content, message_id, None)
+            self.tally.look_at(content, message_id)
             there = self.by_uuid[value["uuid"]].group
             if there is not None and there.id == message_id:
                 _told(there, message)
@@ -243,7 +214,7 @@ class Records:
             node.message = message
         group = self._group_of(node, message_id, as_text(value.get("requestId")), content)
         if type(content) is list:
-            node.flags |= self._look_at(content, message_id, group)
+            node.flags |= self.tally.look_at(content, message_id, group)
         elif type(content) is not str:
             self._telling.note(record, "odd-record", "the message has no content that can be read")
         if group.model is None:
@@ -255,51 +226,13 @@ class Records:
         flags = 0
         if value.get("isSidechain"):
             flags = SIDECHAIN
-            self._sidechain += 1
+            self.tally.sidechain += 1
         if value.get("isMeta"):
             flags |= META
         if value.get("teamName"):
             flags |= TEAM
         if value.get("isVirtual"):
             flags |= VIRTUAL
-        return flags
-
-    def _look_at(self, content: Json, message: str | None, group: Group | None) -> int:
-        """Count what stands in a message, and say what else that makes of it."""
-        flags = 0
-        for block in content if type(content) is list else ():
-            if type(block) is not dict:
-                continue
-            kind = block.get("type")
-            if kind == "tool_result":
-                flags |= ANSWERS
-                self._results += 1
-                if block.get("is_error"):
-                    self._errors += 1
-                answered = block.get("tool_use_id")
-                if type(answered) is str:
-                    self._answered.add(answered)
-                inner = block.get("content")
-                if type(inner) is list:
-                    self._images += sum(type(part) is dict and part.get("type") == "image" for part in inner)
-            elif kind == "tool_use":
-                self._calls += 1
-                self._calls_of[message] = self._calls_of.get(message, 0) + 1
-                call = block.get("id")
-                if type(call) is str:
-                    self._called.add(call)
-                    if group is not None:
-                        group.calls.append(call)
-            elif kind == "text":
-                said = block.get("text")
-                if type(said) is str and _INTERRUPTED in said:
-                    self._aborted += 1
-                    flags |= INTERRUPTS if said.startswith(_INTERRUPTED) else 0
-            elif kind in ("thinking", "redacted_thinking"):
-                self._reasoning += 1
-                self._opaque += bool(block.get("signature") or block.get("data"))
-            elif kind == "image":
-                self._images += 1
         return flags
 
     def _group_of(self, node: Node, message: str | None, request: str | None, content: Json) -> Group:
@@ -377,7 +310,7 @@ class Records:
             if "parentUuid" not in value:
                 flags |= CHAINED
             if parent is None and kind in _SAID and uuid:
-                self._roots += 1
+                self.tally.roots += 1
             parent = up = None
             self.is_broken = self.is_broken or bool(flags & CHAINED)
         else:

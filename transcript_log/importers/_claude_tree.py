@@ -86,9 +86,6 @@ class Tree:
         if leaf is not None:
             path = self._walk(leaf)
             self._judge(path, None if rewound is not None else leaf)
-        else:
-            for node in nodes:
-                node.state = _AFTER
 
     def live(self) -> Iterator[Node]:
         """The records of the conversation as it is now, in the order of the file."""

@@ -44,18 +44,16 @@ class Telling:
         else:
             seen[2] += 1
 
-    def tell(
-        self, spot: Spot | None, rule: str, severity: Severity, message: str, call: str | None = None
-    ) -> None:
-        """Tell of one thing where it is; without a place, of the whole file."""
+    def tell(self, spot: Spot, rule: str, severity: Severity, message: str, call: str | None = None) -> None:
+        """Tell of one thing where it is."""
         self._found.append(
             Finding(
                 rule=rule,
                 severity=severity,
                 message=message,
                 path=self.path,
-                line=None if spot is None else spot.line,
-                offset=None if spot is None else spot.offset,
+                line=spot.line,
+                offset=spot.offset,
                 call=call,
             )
         )
@@ -69,7 +67,7 @@ class Telling:
         return reason is not None
 
     def findings(self) -> list[Finding]:
-        """All of them, in the order of the source; what has no line comes first."""
+        """All of them, in the order of the source."""
         told = list(self._found)
         for (rule, about), (line, offset, number) in self._seen.items():
             severity, message = self._notes[rule]

@@ -25,7 +25,8 @@ from ..entries import HARNESS, ForkOrigin, Header, Json, ParentCall
 from ..errors import HeaderError
 from ..findings import Severity
 from . import Imported, SourceLines
-from ._claude_entries import Writer, own_id
+from ._claude_entries import Writer
+from ._claude_ids import own_id
 from ._claude_nodes import CHAINED, SIDECHAIN, Node, as_text
 from ._claude_records import Records, stored_part
 from ._claude_tree import Tree
@@ -171,8 +172,6 @@ def _conversations(records: Records) -> tuple[_Conversation, list[_Conversation]
     others = list(threads.values())
     if any(node.kind in _SAID for node in main):
         return _Conversation(None, main), others
-    if len(others) == 1:
-        return _Conversation(others[0].agent, nodes), []
     return others[-1], others[:-1]
 
 
@@ -205,7 +204,7 @@ class _File:
             details=tuple(writer.details),
             findings=tuple(sorted(findings, key=lambda finding: finding.line or 0)),
             counts={
-                **records.counts(),
+                **records.tally.counts(),
                 "records": records.taken,
                 "broken_lines": self._source.broken_lines,
                 "recovered": self._source.recovered,
