@@ -39,6 +39,7 @@ from transcript_log.history import Said, build_history
 from transcript_log.importers import Imported
 from transcript_log.importers.claude_code import import_claude_code, link_subagent
 from transcript_log.importers.codex import import_codex
+from transcript_log.session.calls import open_calls
 from transcript_log.stats import find_spent
 
 DATA: Final = Path(__file__).resolve().parent / "data" / "claude-code"
@@ -1547,3 +1548,18 @@ def encode(entry: Entry) -> Any:
     if isinstance(entry, MessageEntry):
         return entry.message
     return entry.compaction.replacement if isinstance(entry, CompactionEntry) else None
+
+
+def test_a_call_that_waits_is_whole_though_no_record_says_how_its_message_ended() -> None:
+    block = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "make"}}
+    record = {
+        "type": "assistant",
+        "uuid": "a",
+        "parentUuid": None,
+        "sessionId": "s",
+        "message": {"id": "m", "role": "assistant", "model": "x", "stop_reason": None, "content": [block]},
+    }
+    imported = import_claude_code([json.dumps(record).encode() + b"\n"])
+    (waiting,) = open_calls(imported.entries, imported.details_by_call)
+    assert waiting.call.is_runnable
+    assert waiting.call.arguments == {"command": "make"}

@@ -442,6 +442,9 @@ def _mark_of(block: Json) -> str | None:
 def _finish(stop: str | None, calls: bool) -> str | None:
     """Why a model stopped, in the words of a log."""
     reason = settle(normalize_finish_reason(stop), calls=calls)
+    if reason is None and calls:
+        # Nearly every record says none. Blocks are written once they are whole, so its calls are.
+        return FinishReason.TOOL_USE.value
     if reason is FinishReason.UNKNOWN:
         return stop
     return None if reason is None else reason.value
