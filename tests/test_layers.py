@@ -38,6 +38,8 @@ FLOORS: Final = {
     "response": 2,
     "store": 2,
     "_pieces": 2,
+    "_plain": 2,
+    "_wording": 2,
     "_batch": 3,
     "_following": 3,
     "_forking": 3,

@@ -7,7 +7,7 @@ from typing import Any, Final, assert_never
 
 import click
 
-from ..entries import ToolOutcome
+from .._wording import outcome_words, picture_words
 from ..history import (
     Attached,
     Called,
@@ -26,7 +26,7 @@ from ..history import (
 from ..items import ImagePart
 from ..response import FinishReason
 from ..stats import Tokens
-from .output import counted, echo, show_duration, show_size, show_time
+from .output import counted, echo, show_duration, show_time
 from .source import FORMAT_NAMES, Session
 from .text import laid_out, one_line, plain
 
@@ -148,14 +148,14 @@ class Renderer:
             self._waiting.add(call)
             what = "not answered so far"
             if outcome is not None:
-                what += f"; recorded as {_outcome(outcome)}"
+                what += f"; recorded as {outcome_words(outcome)}"
             elif event.started is not None:
                 what += "; it was started"
             self._arrow(what, "yellow")
         elif isinstance(event, Called) and event.stand_in:
             self._arrow("a stand-in: how the call ended was not recorded", "yellow")
         elif outcome is not None:
-            self._arrow(_outcome(outcome), _OUTCOMES.get(outcome.status, "yellow"))
+            self._arrow(outcome_words(outcome), _OUTCOMES.get(outcome.status, "yellow"))
         elif event.is_error:
             self._arrow("an error", "red")
         self._below(_lines(_with_images(self._shortened(event.output or "", _LINES), event.images)), dim=True)
@@ -253,12 +253,7 @@ def _cut(line: str) -> str:
 
 
 def _with_images(text: str, images: tuple[ImagePart, ...]) -> str:
-    return "\n".join([*([text] if text else []), *map(_image, images)])
-
-
-def _image(image: ImagePart) -> str:
-    size = f", {show_size(image.size_bytes)}" if image.size_bytes else ""
-    return f"[image {image.media_type or 'of unknown type'}{size}]"
+    return "\n".join([*([text] if text else []), *map(picture_words, images)])
 
 
 def _until(started: datetime, completed: datetime) -> str:
@@ -276,12 +271,3 @@ def _tokens(tokens: Tokens) -> str:
     told = f"{tokens.all_input} in{beside}, {tokens.output} out"
     told += f", {tokens.total} in all" if tokens.total > tokens.all_input + tokens.output else ""
     return f"{told}, not all told" if tokens.untold else told
-
-
-def _outcome(outcome: ToolOutcome) -> str:
-    parts = [outcome.raw_status or outcome.status]
-    if outcome.exit_code is not None:
-        parts.append(f"exit status {outcome.exit_code}")
-    if outcome.error_code is not None:
-        parts.append(outcome.error_code)
-    return ", ".join(parts)
