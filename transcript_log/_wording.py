@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Final, Literal, TypeAlias
 
 from ._times import format_time
 from .entries import ToolOutcome
+from .events import Called, Compacted, HostedCall, OutputWithoutCall, RepeatedOutput
 from .items import ImagePart
 
 __all__ = [
+    "PRIVATE",
+    "Ending",
+    "call_ending",
+    "compaction_words",
     "counted",
+    "loose_words",
     "outcome_words",
     "picture_words",
     "show_duration",
@@ -58,6 +65,49 @@ def outcome_words(outcome: ToolOutcome) -> str:
     if outcome.error_code is not None:
         parts.append(outcome.error_code)
     return ", ".join(parts)
+
+
+PRIVATE: Final = "only its producer can read it"
+"""Said of what is encrypted or signed."""
+
+Ending: TypeAlias = Literal["ok", "failed", "open", "untold"]
+"""How a call ended: well, badly, not that anybody knows, or with an output that tells no more."""
+
+
+def call_ending(event: Called | HostedCall) -> tuple[Ending, str]:
+    """How a call ended, and that in words; none where there is nothing to say beside the output."""
+    outcome = event.outcome
+    if isinstance(event, Called) and not event.answered:
+        if outcome is not None:
+            return "open", f"not answered so far; recorded as {outcome_words(outcome)}"
+        return "open", "not answered so far" + ("; it was started" if event.started is not None else "")
+    if isinstance(event, Called) and event.stand_in:
+        return "open", "a stand-in: how the call ended was not recorded"
+    if outcome is not None:
+        bad: Ending = "failed" if outcome.status in ("failed", "timeout") else "open"
+        return "ok" if outcome.status == "success" else bad, outcome_words(outcome)
+    return ("failed", "an error") if event.is_error else ("untold", "")
+
+
+def loose_words(event: RepeatedOutput | OutputWithoutCall) -> str:
+    """For which call an output is that stands by itself."""
+    call = "a call without an id" if event.call_id is None else f"call {event.call_id}"
+    if isinstance(event, RepeatedOutput):
+        return f"one more for {call}"
+    return f"for {call}, which is not in the log"
+
+
+def compaction_words(event: Compacted) -> str:
+    """What a compaction did to the context; empty where the log does not tell."""
+    notes = []
+    if event.tokens_before or event.tokens_after:
+        notes.append(f"{event.tokens_before} to {event.tokens_after} tokens")
+    if event.replacement_items:
+        private = f", {PRIVATE} whole" if event.opaque else ""
+        notes.append(f"{counted(event.replacement_items, 'item')} in place of what was before{private}")
+    if event.first_kept:
+        notes.append(f"kept from entry {event.first_kept} on")
+    return "; ".join(notes)
 
 
 def picture_words(image: ImagePart) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Final, assert_never
 
 import click
 
-from .._wording import outcome_words, picture_words
+from .._wording import PRIVATE, call_ending, compaction_words, loose_words, picture_words
 from ..history import (
     Attached,
     Called,
@@ -43,11 +43,9 @@ _WIDTH: Final = 500
 
 _INDENT: Final = " " * 11
 _COLORS: Final = {"user": "green", "assistant": "blue", "developer": "magenta", "system": "magenta"}
-_OUTCOMES: Final = {"success": "green", "failed": "red", "timeout": "red"}
+_ENDINGS: Final = {"ok": "green", "failed": "red", "open": "yellow"}
 _USUAL: Final = frozenset({None, FinishReason.STOP, FinishReason.TOOL_USE})
 """Why a response ended, where nobody has to be told."""
-
-_PRIVATE: Final = "only its producer can read it"
 
 
 class Renderer:
@@ -93,7 +91,7 @@ class Renderer:
             case Said():
                 self._said(event)
             case Reasoned(text=text, opaque=opaque):
-                note = "" if text.strip() else _PRIVATE if opaque else "no text"
+                note = "" if text.strip() else PRIVATE if opaque else "no text"
                 self._block("reasoning", text, note=note, dim=True)
             case Called() | HostedCall():
                 self._called(event)
@@ -113,7 +111,7 @@ class Renderer:
                     text += f"; {counted(usage.responses, 'response')}: {_tokens(usage)}"
                 self._block("run", text, dim=True)
             case UnknownItem(type=kind, opaque=opaque):
-                note = f"; {_PRIVATE}" if opaque else ""
+                note = f"; {PRIVATE}" if opaque else ""
                 self._block("unknown", f"an item of type {kind!r}{note}", dim=True)
             case Unknown(type=kind):
                 self._block("unknown", f"an entry of type {kind!r}", dim=True)
@@ -143,31 +141,17 @@ class Renderer:
             arguments = self._shortened(laid_out(event.arguments), _LINES)
             note = "run by the provider" if isinstance(event, HostedCall) else ""
             self._block("call", arguments, title=title, note=note, color="cyan")
-        outcome = event.outcome
         if isinstance(event, Called) and not event.answered:
             self._waiting.add(call)
-            what = "not answered so far"
-            if outcome is not None:
-                what += f"; recorded as {outcome_words(outcome)}"
-            elif event.started is not None:
-                what += "; it was started"
-            self._arrow(what, "yellow")
-        elif isinstance(event, Called) and event.stand_in:
-            self._arrow("a stand-in: how the call ended was not recorded", "yellow")
-        elif outcome is not None:
-            self._arrow(outcome_words(outcome), _OUTCOMES.get(outcome.status, "yellow"))
-        elif event.is_error:
-            self._arrow("an error", "red")
+        ending, words = call_ending(event)
+        if words:
+            self._arrow(words, _ENDINGS[ending])
         self._below(_lines(_with_images(self._shortened(event.output or "", _LINES), event.images)), dim=True)
 
     def _loose(self, event: RepeatedOutput | OutputWithoutCall) -> None:
-        call = "a call without an id" if event.call_id is None else f"call {event.call_id}"
-        if isinstance(event, RepeatedOutput):
-            title, note = "", f"one more for {call}"
-        else:
-            title, note = event.name or "", f"for {call}, which is not in the log"
+        title = event.name or "" if isinstance(event, OutputWithoutCall) else ""
         body = _with_images(self._shortened(event.output, _LINES), event.images)
-        self._block("output", body, title=title, note=note, color="yellow")
+        self._block("output", body, title=title, note=loose_words(event), color="yellow")
 
     def _responded(self, event: Responded) -> None:
         maker = [event.model] if event.model else []
@@ -180,16 +164,8 @@ class Renderer:
         self._block("response", one_line(text), dim=True)
 
     def _compacted(self, event: Compacted) -> None:
-        notes = []
-        if event.tokens_before or event.tokens_after:
-            notes.append(f"{event.tokens_before} to {event.tokens_after} tokens")
-        if event.replacement_items:
-            private = f", {_PRIVATE} whole" if event.opaque else ""
-            notes.append(f"{counted(event.replacement_items, 'item')} in place of what was before{private}")
-        if event.first_kept:
-            notes.append(f"kept from entry {event.first_kept} on")
         summary = self._shortened(event.summary, _SAID)
-        self._block("compacted", summary, note="; ".join(notes), color="magenta")
+        self._block("compacted", summary, note=compaction_words(event), color="magenta")
 
     # --------------------------------------------------------------------------- lines
 
