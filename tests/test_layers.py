@@ -63,6 +63,7 @@ FLOORS: Final = {
     "check": 5,
     "costs": 5,
     "diffing": 5,
+    "exporters": 5,
     "importers": 5,
     "listing": 5,
     "sent": 5,
