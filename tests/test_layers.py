@@ -107,10 +107,21 @@ OTHER_USES_OF_OS: Final = {
 CLOCKS: Final = frozenset({"_following", "_logfile.lock", "_logfile.writer", "cli.watching", "entries"})
 """Who may ask what time it is, or wait."""
 
-LAZY: Final = {"_logfile.lock": {"filelock"}, "costs": {"genai_prices"}}
+LAZY: Final = {
+    "_logfile.lock": {"filelock"},
+    "costs": {"genai_prices"},
+    "exporters._rich": {"markdown_it", "pygments"},
+    "exporters.html": {"jinja2", "markupsafe", "pygments"},
+}
 """What is imported inside a function, because it is not always needed and takes long."""
 
-FOREIGN: Final = {"click": "cli", "filelock": "_logfile.lock", "genai_prices": "costs", "orjson": ""}
+FOREIGN: Final = {
+    "click": "cli",
+    "filelock": "_logfile.lock",
+    "genai_prices": "costs",
+    **dict.fromkeys(("jinja2", "markdown_it", "markupsafe", "pygments"), "exporters"),
+    "orjson": "",
+}
 """What does not come with Python, and the part that alone may import it."""
 
 PROVIDER_WORDS: Final = frozenset(
