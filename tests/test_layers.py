@@ -84,6 +84,7 @@ IO: Final = frozenset(
         "_reading",
         "_salvaging",
         "_scanning",
+        "cli.export",
         "cli.list",
         "cli.output",
         "cli.source",

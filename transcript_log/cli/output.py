@@ -6,7 +6,7 @@ import contextlib
 import errno
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import click
 
@@ -21,6 +21,7 @@ __all__ = [
     "counted",
     "echo",
     "echo_json",
+    "echo_pieces",
     "finding_json",
     "show_duration",
     "show_size",
@@ -50,14 +51,31 @@ def echo(line: str, *, err: bool = False, color: bool | None = None) -> None:
     Raises:
         StorageError: It cannot be written, as on a full disk. A closed pipe just ends the command.
     """
-    try:
+    with _telling(err=err):
         click.echo(line, err=err, color=color)
+
+
+@contextlib.contextmanager
+def _telling(*, err: bool) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
-        if error.errno == errno.EPIPE:
+        if isinstance(error, StorageError) or error.errno == errno.EPIPE:
             raise
         with contextlib.suppress(OSError, ValueError):  # what is left in the buffer has nowhere to go
             os.dup2(os.open(os.devnull, os.O_WRONLY), (sys.stderr if err else sys.stdout).fileno())
         raise StorageError.of("the output", "write", error) from error
+
+
+def echo_pieces(pieces: Iterable[bytes]) -> None:
+    """Bytes on stdout, as they come.
+
+    Raises:
+        StorageError: They cannot be written, as on a full disk. A closed pipe just ends the command.
+    """
+    with _telling(err=False):
+        for piece in pieces:
+            click.echo(piece, nl=False)
 
 
 def echo_json(value: Json) -> None:

@@ -36,9 +36,7 @@ class NoHtmlError(TranscriptError, ImportError):
     """A page was asked for, and the extra ``html`` is not installed."""
 
     def __str__(self) -> str:
-        return (
-            "there is nothing to make HTML with: install the extra, as in pip install 'transcript-log[html]'"
-        )
+        return "HTML cannot be made here: install the extra, as in pip install 'transcript-log[html]'"
 
 
 def export_html(source: ExportSource) -> Exported:
