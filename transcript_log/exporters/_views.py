@@ -50,6 +50,9 @@ _TELLING: Final = (
 )
 """The arguments that say the most of a call, the most telling first."""
 
+_LINES: Final = ("label", "name", "notes", "title", "words")
+"""What stands on one line."""
+
 _COMMANDS: Final = frozenset({"command", "cmd", "script"})
 _PATHS: Final = ("file_path", "path", "filename")
 _CONTENTS: Final = frozenset(
@@ -66,7 +69,8 @@ def view(event: Event, runs: Mapping[str, Tokens], rich: Rich) -> View:
         rich: Lays out the texts.
     """
     when = "" if event.time is None else f"{show_time(event.time)}, "
-    return {"title": f"{when}entry {one_line(event.entry)}", **_shown(event, runs, rich)}
+    shown = {"title": f"{when}entry {event.entry}", **_shown(event, runs, rich)}
+    return shown | {key: one_line(shown[key]) for key in _LINES if key in shown}
 
 
 def _shown(event: Event, runs: Mapping[str, Tokens], rich: Rich) -> View:
@@ -144,10 +148,10 @@ def _called(event: Called | HostedCall, rich: Rich) -> View:
     by = "run by the provider" if isinstance(event, HostedCall) else ""
     return {
         "kind": "call",
-        "name": one_line(event.name or "?"),
+        "name": event.name or "?",
         "gist": _telling(arguments),
         "ending": ending,
-        "words": one_line("; ".join(filter(None, [by, words]))),
+        "words": "; ".join(filter(None, [by, words])),
         "arguments": list(_arguments(arguments, rich)),
         "output": _output(event.output or "", rich),
         "is_empty": event.output is not None and not event.images,

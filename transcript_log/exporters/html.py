@@ -152,7 +152,7 @@ def _turn(turn: Turn, outline: Outline, rich: Rich) -> View:
         "number": turn.number,
         "label": f"Turn {turn.number}" if turn.number else "Before the first turn",
         "title": turn.title,
-        "models": ", ".join(span.models),
+        "models": one_line(", ".join(span.models)),
         "words": list(_turn_words(span)),
         "events": _events(turn, outline, rich),
     }
