@@ -270,6 +270,20 @@ def test_without_the_extra_the_error_says_what_to_install(
     assert isinstance(caught.value, TranscriptError)
 
 
+@pytest.mark.parametrize("text", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028"])
+def test_what_only_looks_blank_is_shown(text: str) -> None:
+    page = page_of(
+        said("u", "user", text),
+        said("a", "assistant", text),
+        message("r", {"type": "reasoning", "summary": [{"type": "summary_text", "text": text}]}),
+        called("c", "one", arguments=text),
+        answered("o", "one", text),
+    )
+    assert page.text.count(plain(text)) >= 5
+    assert "no text" not in page.text
+    assert "empty" not in page.text
+
+
 # ------------------------------------------------------------------------------ hostile
 
 

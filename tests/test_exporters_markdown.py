@@ -10,7 +10,7 @@ import pytest
 from hostile import is_shown, session, sessions, texts
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from test_cli import DETAILS, EVERYTHING, HEADER
+from test_cli import DETAILS, EVERYTHING, HEADER, answered, called, message, said
 
 from transcript_log._plain import plain
 from transcript_log.exporters import ExportSource
@@ -195,6 +195,21 @@ def test_it_comes_in_a_piece_for_each_event() -> None:
 
 def test_an_empty_session_is_a_head() -> None:
     assert exported(ExportSource(name="", entries=())) == "# Session\n\n- Holds: 0 turns\n"
+
+
+@pytest.mark.parametrize("text", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028"])
+def test_what_only_looks_blank_is_shown(text: str) -> None:
+    entries = [
+        said("u", "user", text),
+        said("a", "assistant", text),
+        message("r", {"type": "reasoning", "summary": [{"type": "summary_text", "text": text}]}),
+        called("c", "one", arguments=text),
+        answered("o", "one", text),
+    ]
+    shown = exported(ExportSource(name="log", entries=entries))
+    assert shown.count(plain(text)) + shown.count(f"\\{plain(text)}") >= 5
+    assert "no text" not in shown
+    assert "Output: nothing" not in shown
 
 
 # ------------------------------------------------------------------------------ hostile

@@ -15,7 +15,7 @@ import orjson
 from . import _json
 from .entries import Json
 
-__all__ = ["dumped", "json_line", "laid_out", "one_line", "plain"]
+__all__ = ["dumped", "is_blank", "json_line", "laid_out", "one_line", "plain"]
 
 
 class _Shown(dict[int, "str | int"]):
@@ -46,6 +46,11 @@ def plain(text: str) -> str:
     # Most text is harmless, and that is told many times faster than it is shown.
     harmless = text.isprintable() or text.replace("\n", "").replace("\t", "").isprintable()
     return text if harmless else text.translate(_SHOWN)
+
+
+def is_blank(text: str) -> bool:
+    """Whether nothing of a text is seen once it is shown: a vertical tab is, a line feed is not."""
+    return not plain(text).strip()
 
 
 def one_line(text: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias, assert_never
 
 from .. import _json, items
-from .._plain import dumped, laid_out, one_line, plain
+from .._plain import dumped, is_blank, laid_out, one_line, plain
 from .._wording import (
     PRIVATE,
     call_ending,
@@ -78,7 +78,7 @@ def _shown(event: Event, runs: Mapping[str, Tokens], rich: Rich) -> View:
         case Said():
             return _said(event, rich)
         case Reasoned(text=text, opaque=opaque):
-            note = "" if text.strip() else PRIVATE if opaque else "no text"
+            note = "" if not is_blank(text) else PRIVATE if opaque else "no text"
             return _folded("Reasoning", _laid_out(text, rich), notes=note)
         case Called() | HostedCall():
             return _called(event, rich)
@@ -116,7 +116,7 @@ def _shown(event: Event, runs: Mapping[str, Tokens], rich: Rich) -> View:
 def _said(event: Said, rich: Rich) -> View:
     notes = [] if event.invocation is None else [f"from the template {event.invocation.name}"]
     notes += ["interrupted"] if event.interrupted else []
-    notes += [] if event.text.strip() or event.images else ["no text"]
+    notes += [] if not is_blank(event.text) or event.images else ["no text"]
     told = ", ".join(notes)
     if event.role not in _SPEAKERS:
         # Instructions of the agent's author: seldom what a reader is here for.
@@ -177,7 +177,7 @@ def _arguments(arguments: Json, rich: Rich) -> Iterator[tuple[str, View]]:
     """Each argument by its name, as a page shows it."""
     if not isinstance(arguments, dict):
         shown = _text_of(arguments)
-        if shown.strip():
+        if not is_blank(shown):
             yield "Arguments", _code(shown, "", rich)
         return
     path = next((value for key in _PATHS if isinstance(value := arguments.get(key), str)), "")
@@ -209,7 +209,9 @@ def _telling(arguments: Json) -> str:
         is_script = len(value) == 3 and value[1] in ("-c", "-lc")
         value = value[2] if is_script else " ".join(value)
     if not isinstance(value, str):
-        value = next((text for text in arguments.values() if isinstance(text, str) and text.strip()), "")
+        value = next(
+            (text for text in arguments.values() if isinstance(text, str) and not is_blank(text)), ""
+        )
     return _gist(value)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final, assert_never
 
-from .._plain import laid_out
+from .._plain import is_blank, laid_out
 from .._wording import (
     PRIVATE,
     call_ending,
@@ -107,9 +107,9 @@ def _event(event: Event, outline: Outline) -> Iterator[str]:
         case Said():
             yield from _said(event)
         case Reasoned(text=text, opaque=opaque):
-            note = "" if text.strip() else f" ({PRIVATE})" if opaque else " (no text)"
+            note = "" if not is_blank(text) else f" ({PRIVATE})" if opaque else " (no text)"
             yield f"### Reasoning{note}"
-            yield quoted(prose(text)) if text.strip() else ""
+            yield "" if is_blank(text) else quoted(prose(text))
         case Called() | HostedCall():
             yield from _called(event)
         case RepeatedOutput() | OutputWithoutCall():
@@ -120,7 +120,7 @@ def _event(event: Event, outline: Outline) -> Iterator[str]:
         case Compacted(summary=summary):
             words = compaction_words(event)
             yield f"### Compacted{f' ({inline(words)})' if words else ''}"
-            yield quoted(prose(summary)) if summary.strip() else ""
+            yield "" if is_blank(summary) else quoted(prose(summary))
         case Attached(kind=kind, path=path, rendered=rendered):
             yield f"### Context: {inline(kind)}{' ' + spanned(path) if path else ''}"
             yield fenced(laid_out(rendered), "text")
@@ -140,11 +140,11 @@ def _event(event: Event, outline: Outline) -> Iterator[str]:
 def _said(event: Said) -> Iterator[str]:
     notes = [] if event.invocation is None else [f"from the template {inline(event.invocation.name)}"]
     notes += ["interrupted"] if event.interrupted else []
-    notes += [] if event.text.strip() or event.images else ["no text"]
+    notes += [] if not is_blank(event.text) or event.images else ["no text"]
     speaker = _SPEAKERS.get(event.role) or inline(event.role) or "Message"
     told = ", ".join(notes)
     yield f"### {speaker}{f' ({told})' if told else ''}"
-    if event.text.strip():
+    if not is_blank(event.text):
         match event.role:
             case "assistant":
                 yield prose(event.text)
@@ -161,9 +161,9 @@ def _called(event: Called | HostedCall) -> Iterator[str]:
     name = spanned(event.name) if event.name else "of an unnamed tool"
     yield f"### Call {name}{by}{': ' + inline(words) if words else ''}"
     arguments = laid_out(event.arguments)
-    if arguments.strip():
+    if not is_blank(arguments):
         yield fenced(arguments, "json" if arguments[0] in "{[" else "text")
-    if event.output is not None and event.output.strip():
+    if event.output is not None and not is_blank(event.output):
         yield "Output:"
         yield fenced(event.output, "text")
     elif event.output is not None and not event.images:
