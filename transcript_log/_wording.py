@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final, Literal, TypeAlias
 
 from ._times import format_time
 from .entries import ToolOutcome
-from .events import Called, Compacted, HostedCall, OutputWithoutCall, RepeatedOutput
+from .events import Called, Compacted, HostedCall, OutputWithoutCall, RepeatedOutput, Responded
 from .items import ImagePart
+from .response import FinishReason
+from .stats import Tokens
 
 __all__ = [
     "PRIVATE",
@@ -19,9 +22,11 @@ __all__ = [
     "loose_words",
     "outcome_words",
     "picture_words",
+    "response_words",
     "show_duration",
     "show_size",
     "show_time",
+    "token_words",
 ]
 
 
@@ -108,6 +113,31 @@ def compaction_words(event: Compacted) -> str:
     if event.first_kept:
         notes.append(f"kept from entry {event.first_kept} on")
     return "; ".join(notes)
+
+
+_USUAL: Final = frozenset({None, FinishReason.STOP, FinishReason.TOOL_USE})
+"""Why a response ended, where nobody has to be told."""
+
+
+def token_words(tokens: Tokens, number: Callable[[int], str] = str) -> str:
+    """Tokens in a few words, as in ``16341 in (3584 cached), 81 out``; ``number`` spells numbers."""
+    if tokens.untold == tokens.responses and not tokens.total:
+        return "tokens not told"
+    cached = [f"{number(tokens.cache_read)} cached"] if tokens.cache_read else []
+    cached += [f"{number(tokens.cache_write)} written to the cache"] if tokens.cache_write else []
+    beside = f" ({', '.join(cached)})" if cached else ""
+    told = f"{number(tokens.all_input)} in{beside}, {number(tokens.output)} out"
+    told += f", {number(tokens.total)} in all" if tokens.total > tokens.all_input + tokens.output else ""
+    return f"{told}, not all told" if tokens.untold else told
+
+
+def response_words(event: Responded, number: Callable[[int], str] = str) -> str:
+    """Who answered, the tokens of that, and why it ended where that is unusual; not yet fit to be shown."""
+    maker = [event.model] if event.model else []
+    maker += ["for the summary"] if event.compaction else []
+    text = f"{' '.join(maker)}: " if maker else ""
+    text += token_words(Tokens.of(event.usage), number)
+    return text + (f"; ended by {event.finish_reason}" if event.finish_reason not in _USUAL else "")
 
 
 def picture_words(image: ImagePart) -> str:

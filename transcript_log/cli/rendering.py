@@ -7,7 +7,15 @@ from typing import Any, Final, assert_never
 
 import click
 
-from .._wording import PRIVATE, call_ending, compaction_words, loose_words, picture_words
+from .._wording import (
+    PRIVATE,
+    call_ending,
+    compaction_words,
+    loose_words,
+    picture_words,
+    response_words,
+    token_words,
+)
 from ..history import (
     Attached,
     Called,
@@ -24,8 +32,6 @@ from ..history import (
     UnknownItem,
 )
 from ..items import ImagePart
-from ..response import FinishReason
-from ..stats import Tokens
 from .output import counted, echo, show_duration, show_time
 from .source import FORMAT_NAMES, Session
 from .text import laid_out, one_line, plain
@@ -44,8 +50,6 @@ _WIDTH: Final = 500
 _INDENT: Final = " " * 11
 _COLORS: Final = {"user": "green", "assistant": "blue", "developer": "magenta", "system": "magenta"}
 _ENDINGS: Final = {"ok": "green", "failed": "red", "open": "yellow"}
-_USUAL: Final = frozenset({None, FinishReason.STOP, FinishReason.TOOL_USE})
-"""Why a response ended, where nobody has to be told."""
 
 
 class Renderer:
@@ -108,7 +112,7 @@ class Renderer:
                 when = f"{show_time(started)} to {_until(started, completed)}"
                 text = f"{status or 'ended'} after {show_duration(duration)} ({when})"
                 if usage.responses:
-                    text += f"; {counted(usage.responses, 'response')}: {_tokens(usage)}"
+                    text += f"; {counted(usage.responses, 'response')}: {token_words(usage)}"
                 self._block("run", text, dim=True)
             case UnknownItem(type=kind, opaque=opaque):
                 note = f"; {PRIVATE}" if opaque else ""
@@ -154,11 +158,7 @@ class Renderer:
         self._block("output", body, title=title, note=loose_words(event), color="yellow")
 
     def _responded(self, event: Responded) -> None:
-        maker = [event.model] if event.model else []
-        maker += ["for the summary"] if event.compaction else []
-        text = f"{' '.join(maker)}: " if maker else ""
-        text += _tokens(Tokens.of(event.usage))
-        text += f"; ended by {event.finish_reason}" if event.finish_reason not in _USUAL else ""
+        text = response_words(event)
         # With its entry, where that is of use: the request can be shown.
         text += f"  {event.entry}" if event.request is not None else ""
         self._block("response", one_line(text), dim=True)
@@ -235,15 +235,3 @@ def _with_images(text: str, images: tuple[ImagePart, ...]) -> str:
 def _until(started: datetime, completed: datetime) -> str:
     text = show_time(completed)
     return text[-9:] if started.date() == completed.date() else text
-
-
-def _tokens(tokens: Tokens) -> str:
-    """Tokens in a few words, as in ``16341 in (3584 cached), 81 out``."""
-    if tokens.untold == tokens.responses and not tokens.total:
-        return "tokens not told"
-    cached = [f"{tokens.cache_read} cached"] if tokens.cache_read else []
-    cached += [f"{tokens.cache_write} written to the cache"] if tokens.cache_write else []
-    beside = f" ({', '.join(cached)})" if cached else ""
-    told = f"{tokens.all_input} in{beside}, {tokens.output} out"
-    told += f", {tokens.total} in all" if tokens.total > tokens.all_input + tokens.output else ""
-    return f"{told}, not all told" if tokens.untold else told
