@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import cycle
 from typing import Any, Final
 
+import strategies  # noqa: F401 - for its profile, which knows no deadline
 from hypothesis import strategies as st
 
 from transcript_log.codec import outcome_payload

@@ -6,6 +6,8 @@ import base64
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
 from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
@@ -15,10 +17,11 @@ import pytest
 from hostile import FRAGMENTS, is_shown, picture, session, sessions, texts
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from test_cli import DETAILS, EVERYTHING, HEADER, answered, called, message, said
+from test_cli import DETAILS, EVERYTHING, HEADER, NOON, answered, called, message, said
 
 from transcript_log._plain import one_line, plain
-from transcript_log.entries import Entry, RecordedUsage, ResponseRecord
+from transcript_log.codec import outcome_payload
+from transcript_log.entries import Entry, MessageEntry, RecordedUsage, ResponseRecord, Run, ToolOutcome
 from transcript_log.errors import TranscriptError
 from transcript_log.exporters import ExportSource
 from transcript_log.exporters._rich import Rich, is_safe_link, language_of
@@ -198,7 +201,65 @@ def test_use_and_time_are_told_of_the_session_each_turn_and_each_run() -> None:
     assert "100ktokens: 99k in (95k cached), 1.0k out" in words
     assert "Model gpt-5" in words.replace("Modelgpt", "Model gpt")
     assert "Turn 1gpt-52026-01-02 12:00:00Z100k tokens" in words
-    assert "Run failed after 1 min 15 s, 100,000 tokens: 99,000 in (95,000 cached), 1,000 out" in words
+    assert "gpt-5: 99,000 in (95,000 cached), 1,000 out" in words
+    assert "Run failed after 1 min 15 s; 1 response: 99,000 in (95,000 cached), 1,000 out" in words
+
+
+def test_a_turn_says_what_it_was() -> None:
+    later = MessageEntry(id="z", timestamp=NOON + timedelta(seconds=75), message={"role": "assistant"})
+    outcome = outcome_payload(ToolOutcome(status="failed"))
+    entries = [said("u", "user", "go"), called("c", "one"), answered("o", "one"), called("d", "two"), later]
+    page = exported(ExportSource(name="log", entries=entries, details={("one", None): outcome}))
+    facts = re.findall(r'<span class="fact ([a-z]*)">([^<]*)</span>', page)
+    assert facts == [
+        ("", "2026-01-02 12:00:00Z"),
+        ("", "1 min 15 s"),
+        ("", "2 calls"),
+        ("bad", "1 failed"),
+        ("wary", "1 unanswered"),
+    ]
+    assert (
+        re.findall(
+            r'<span class="fact ([a-z]*)">([^<]*)</span>', exported(ExportSource(name="x", entries=()))
+        )
+        == []
+    )
+
+
+def test_what_is_missing_is_told() -> None:
+    nowhen = MessageEntry(id="z", timestamp=None, message={"role": "assistant", "content": ""})
+    shown = {"type": "input_image", "image_url": f"data:image/png;base64,{picture()}"}
+    page = page_of(
+        nowhen,
+        called("c", "one"),
+        answered("o", "one", ""),
+        called("d", "two"),
+        answered("p", "two", [shown]),
+    )
+    assert page.values("section", "title") == ["entry z"]
+    assert page.values("details", "title")[0] == "2026-01-02 12:00:00Z, entry c"
+    assert "Assistant no text" in page.text
+    assert page.text.count("The output is empty.") == 1
+    ended = replace(EVERYTHING[-1], run=Run(started_at=NOON, completed_at=NOON))
+    assert 'class="mark run "' in exported(ExportSource(name="log", entries=[ended]))
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [
+        (0, "0"),
+        (999, "999"),
+        (1000, "1.0k"),
+        (9_949, "9.9k"),
+        (12_345, "12k"),
+        (999_499, "999k"),
+        (999_500, "1.0M"),
+    ],
+)
+def test_numbers_at_the_head_are_short(number: int, shown: str) -> None:
+    usage = RecordedUsage(output=number, total_tokens=number + 1)
+    page = page_of(said("a", "assistant", "x", response=ResponseRecord(usage=usage)))
+    assert f", {shown} out" in page.text
 
 
 def test_damage_is_told_at_the_head_without_the_path() -> None:

@@ -13,6 +13,14 @@ from hypothesis import strategies as st
 from test_cli import DETAILS, EVERYTHING, HEADER, answered, called, message, said
 
 from transcript_log._plain import plain
+from transcript_log.entries import (
+    ForkOrigin,
+    Header,
+    Invocation,
+    ParentCall,
+    RecordedUsage,
+    ResponseRecord,
+)
 from transcript_log.exporters import ExportSource
 from transcript_log.exporters._marking import fenced, inline, literal, prose, quoted, spanned
 from transcript_log.exporters.markdown import export_markdown
@@ -197,6 +205,58 @@ def test_an_empty_session_is_a_head() -> None:
     assert exported(ExportSource(name="", entries=())) == "# Session\n\n- Holds: 0 turns\n"
 
 
+def test_use_and_time_are_told_of_the_session_each_response_each_turn_and_each_run() -> None:
+    usage = RecordedUsage(input=4_000, output=1_000, cache_read=95_000, total_tokens=100_000)
+    entries = [
+        said("u1", "user", "go"),
+        said("a1", "assistant", "ok", response=ResponseRecord(id="r1", model="gpt-5", usage=usage)),
+        said("a2", "assistant", "more", response=ResponseRecord(id="r2", model="o_9", usage=usage)),
+        EVERYTHING[-1],
+    ]
+    lines = exported(ExportSource(name="log", entries=entries)).splitlines()
+    assert "- Models: gpt-5, o_9" in lines
+    both = "2 responses: 198,000 in (190,000 cached), 2,000 out"
+    assert f"- Holds: 1 turn, {both}" in lines
+    assert f"2026-01-02 12:00:00Z, {both}, `gpt-5`, `o_9`" in lines
+    assert lines.count("###### gpt-5: 99,000 in (95,000 cached), 1,000 out") == 1
+    run = lines.index("### Run failed after 1 min 15 s")
+    assert lines[run + 2] == f"2026-01-02 12:00:00Z to 2026-01-02 12:01:15Z; {both}"
+
+
+def test_where_a_session_comes_from_is_told() -> None:
+    header = Header(forked_from=ForkOrigin("s_1", "e1"), parent=ParentCall("p1", "c1"))
+    text = exported(ExportSource(name="log", entries=(), header=header, maker="a Codex rollout"))
+    assert text == (
+        "# log\n\n- Format: a Codex rollout\n- Answers: call c1 of session p1\n"
+        "- Forked from: session s_1 at entry e1\n- Holds: 0 turns\n"
+    )
+
+
+def test_what_is_missing_is_told() -> None:
+    shown = {"type": "input_image", "image_url": "data:image/png;base64,QUJD"}
+    entries = [
+        said("a", "assistant", " "),
+        called("c", "one", arguments=""),
+        answered("o", "one", ""),
+        called("d", "two", arguments=""),
+        answered("p", "two", [shown]),
+        message("r", {"type": "reasoning", "summary": []}),
+    ]
+    assert exported(ExportSource(name="log", entries=entries)).split("12:00:00Z, 2 calls\n\n")[1] == (
+        "### Assistant (no text)\n\n### Call `shell`\n\nOutput: nothing\n\n### Call `shell`\n\n"
+        "\\[image image/png, 3 bytes\\]\n\n### Reasoning (no text)\n"
+    )
+
+
+def test_a_turn_is_called_by_the_first_words_of_the_user() -> None:
+    entries = [said("u", "user", "word " * 90), said("a", "assistant", "answer"), said("v", "user", "b\nc")]
+    lines = exported(ExportSource(name="log", entries=entries)).splitlines()
+    assert f"## Turn 1: {('word ' * 20).strip()}…" in lines
+    assert "## Turn 2: b c" in lines
+    template = said("w", "user", "d", invocation=Invocation(kind="k", name="n", source="s", path="p"))
+    assert "## Turn 1: d" in exported(ExportSource(name="log", entries=[template]))
+
+
 @pytest.mark.parametrize("text", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028"])
 def test_what_only_looks_blank_is_shown(text: str) -> None:
     entries = [
@@ -318,6 +378,7 @@ def test_code_is_in_its_fence_and_whole(text: str, info: str) -> None:
         ("a\n```py\nx = 1\n```\nb", "a\n\n```py\nx = 1\n```\n\nb"),
         ("1. a\n   ```sh\n   ls\n     x\n   ```\n2. b", "1. a\n\n```sh\nls\n  x\n```\n\n2. b"),
         ("~~~\n```\n~~~", "````\n```\n````"),
+        ("  ```\n  a\n  ```\n```\n    b\n```", "```\na\n```\n\n```\n    b\n```"),
         ("```\nnever closed", "```\nnever closed\n```"),
         ("```mermaid\ngraph\n```", "```\ngraph\n```"),
         ("a & b &lt; R&D; &#60;", "a & b &amp;lt; R&amp;D; &amp;#60;"),

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
 
 from .._plain import one_line
-from .._wording import call_ending, counted, show_time
-from ..history import Called, Compacted, Event, HostedCall, Said, build_history
-from ..stats import NOTHING, Spent, Tokens, find_spent
+from .._wording import call_ending, show_time
+from ..history import Called, Compacted, Event, HostedCall, Responded, Said, build_history
+from ..stats import NOTHING, Tokens
 from . import ExportSource
 
-__all__ = ["Outline", "Span", "Turn", "build_outline", "facts", "token_words"]
+__all__ = ["Outline", "Span", "Turn", "build_outline", "facts"]
 
 _TITLE = 100
 """How many characters of what a user said stand for a turn."""
@@ -69,14 +69,12 @@ class Outline:
         span: All of it.
         user_turns: How many turns the user had.
         compactions: How often older messages were compacted.
-        runs: The tokens of each run, by the id of its entry.
     """
 
     turns: tuple[Turn, ...]
     span: Span
     user_turns: int
     compactions: int
-    runs: Mapping[str, Tokens]
 
     __hash__ = None  # type: ignore[assignment]  # events hold dicts
 
@@ -84,59 +82,31 @@ class Outline:
 def build_outline(source: ExportSource) -> Outline:
     """The turns of a session, each with its events and what it took."""
     history = build_history(source.entries, source.details)
-    spent = find_spent([(source.name, source.entries)])
-    turn_of: dict[str, int] = {}
-    for event in history.events:
-        turn_of.setdefault(event.entry, event.turn)
-    by_turn: dict[int, list[Spent]] = {}
-    runs: dict[str, Tokens] = {}
-    for one in spent:
-        by_turn.setdefault(turn_of.get(one.entry, 0), []).append(one)
-        if one.run is not None:
-            runs[one.run] = runs.get(one.run, NOTHING) + one.tokens
     turns = []
     for number, group in groupby(history.events, key=lambda event: event.turn):
         events = tuple(group)
-        turns.append(Turn(number=number, events=events, span=_span(events, by_turn.get(number, ()))))
+        turns.append(Turn(number=number, events=events, span=_span(events)))
     return Outline(
         turns=tuple(turns),
-        span=_span(history.events, spent),
+        span=_span(history.events),
         user_turns=history.turns,
         compactions=sum(isinstance(event, Compacted) for event in history.events),
-        runs=runs,
     )
 
 
-def _span(events: Sequence[Event], spent: Iterable[Spent]) -> Span:
+def _span(events: Sequence[Event]) -> Span:
     times = [event.time for event in events if event.time is not None]
     calls = [event for event in events if isinstance(event, Called | HostedCall)]
-    tokens = NOTHING
-    models: dict[str, None] = {}
-    for one in spent:
-        tokens += one.tokens
-        if one.model:
-            models.setdefault(one.model)
+    responses = [event for event in events if isinstance(event, Responded)]
     return Span(
         started=times[0] if times else None,
         lasted=max(times) - times[0] if times else timedelta(),
         calls=len(calls),
         failed=sum(call_ending(call)[0] == "failed" for call in calls),
         unanswered=sum(isinstance(call, Called) and not call.answered for call in calls),
-        tokens=tokens,
-        models=tuple(models),
+        tokens=sum((Tokens.of(response.usage) for response in responses), NOTHING),
+        models=tuple(dict.fromkeys(response.model for response in responses if response.model)),
     )
-
-
-def token_words(tokens: Tokens) -> str:
-    """The tokens of some responses, as in ``12,030 tokens: 11,000 in (10,000 cached), 1,030 out``.
-
-    Empty where nobody told.
-    """
-    if not tokens.total:
-        return ""
-    cached = f" ({tokens.cache_read:,} cached)" if tokens.cache_read else ""
-    untold = f", and {counted(tokens.untold, 'response')} that does not tell all" if tokens.untold else ""
-    return f"{tokens.total:,} tokens: {tokens.all_input:,} in{cached}, {tokens.output:,} out{untold}"
 
 
 def facts(source: ExportSource, outline: Outline) -> Iterator[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final, TypeAlias, assert_never
 
 from .. import _json, items
@@ -11,10 +11,13 @@ from .._wording import (
     PRIVATE,
     call_ending,
     compaction_words,
+    counted,
     loose_words,
     picture_words,
+    response_words,
     show_duration,
     show_time,
+    token_words,
 )
 from ..entries import Json
 from ..history import (
@@ -27,12 +30,11 @@ from ..history import (
     Ran,
     Reasoned,
     RepeatedOutput,
+    Responded,
     Said,
     Unknown,
     UnknownItem,
 )
-from ..stats import Tokens
-from ._outline import token_words
 from ._rich import Rich, language_of
 
 __all__ = ["View", "view"]
@@ -61,19 +63,14 @@ _CONTENTS: Final = frozenset(
 _PATCHES: Final = ("*** Begin Patch", "diff --git ", "--- ")
 
 
-def view(event: Event, runs: Mapping[str, Tokens], rich: Rich) -> View:
-    """What a page shows of an event; ``kind`` says how.
-
-    Args:
-        runs: The tokens of runs, by the ids of their entries.
-        rich: Lays out the texts.
-    """
+def view(event: Event, rich: Rich) -> View:
+    """What a page shows of an event; ``kind`` says how. ``rich`` lays out its texts."""
     when = "" if event.time is None else f"{show_time(event.time)}, "
-    shown = {"title": f"{when}entry {event.entry}", **_shown(event, runs, rich)}
+    shown = {"title": f"{when}entry {event.entry}", **_shown(event, rich)}
     return shown | {key: one_line(shown[key]) for key in _LINES if key in shown}
 
 
-def _shown(event: Event, runs: Mapping[str, Tokens], rich: Rich) -> View:
+def _shown(event: Event, rich: Rich) -> View:
     match event:
         case Said():
             return _said(event, rich)
@@ -100,10 +97,13 @@ def _shown(event: Event, runs: Mapping[str, Tokens], rich: Rich) -> View:
         case Attached(kind=kind, path=path, rendered=rendered):
             label = f"Context: {kind}{f' {path}' if path else ''}"
             return _folded(label, _body(laid_out(rendered)), notes="no text", is_code=True)
-        case Ran(status=status, duration=duration):
-            words = f"{status or 'ended'} after {show_duration(duration)}"
-            used = token_words(runs[event.entry]) if event.entry in runs else ""
-            return {"kind": "run", "status": status or "", "words": ", ".join(filter(None, [words, used]))}
+        case Responded():
+            return {"kind": "took", "words": response_words(event, _number)}
+        case Ran(status=status, duration=duration, usage=usage):
+            words = f"Run {status or 'ended'} after {show_duration(duration)}"
+            if usage.responses:
+                words += f"; {counted(usage.responses, 'response')}: {token_words(usage, _number)}"
+            return {"kind": "run", "status": status or "", "words": words}
         case UnknownItem(type=kind, opaque=opaque):
             private = f"; {PRIVATE}" if opaque else ""
             return {"kind": "unknown", "words": f"An item of type {kind!r}{private}"}
@@ -246,3 +246,7 @@ def _output(text: str, rich: Rich) -> View:
 
 def _pictures(event: Said | Called | HostedCall | RepeatedOutput | OutputWithoutCall) -> list[Any]:
     return [(items.data_url(image), picture_words(image)) for image in event.images]
+
+
+def _number(number: int) -> str:
+    return f"{number:,}"

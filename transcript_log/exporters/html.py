@@ -95,7 +95,7 @@ def _pieces(source: ExportSource, environment: Environment, rich: Rich) -> Itera
             if finding.severity != "note"
         ],
         contents=[(turn.number, turn.title or "…") for turn in outline.turns if turn.number],
-        turns=(_turn(turn, outline, rich) for turn in outline.turns),
+        turns=(_turn(turn, rich) for turn in outline.turns),
     )
     return _gathered(parts)
 
@@ -146,7 +146,7 @@ def _short(number: int) -> str:
     return f"{amount:.1f}{unit}" if amount < 10 else f"{amount:,.0f}{unit}"
 
 
-def _turn(turn: Turn, outline: Outline, rich: Rich) -> View:
+def _turn(turn: Turn, rich: Rich) -> View:
     span = turn.span
     return {
         "number": turn.number,
@@ -154,14 +154,14 @@ def _turn(turn: Turn, outline: Outline, rich: Rich) -> View:
         "title": turn.title,
         "models": one_line(", ".join(span.models)),
         "words": list(_turn_words(span)),
-        "events": _events(turn, outline, rich),
+        "events": _events(turn, rich),
     }
 
 
-def _events(turn: Turn, outline: Outline, rich: Rich) -> Iterator[dict[str, Any]]:
+def _events(turn: Turn, rich: Rich) -> Iterator[dict[str, Any]]:
     for event in turn.events:
         was_spent = rich.is_spent
-        shown = view(event, outline.runs, rich)
+        shown = view(event, rich)
         yield {**shown, "is_last_rich": rich.is_spent and not was_spent}
 
 

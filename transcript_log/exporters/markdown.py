@@ -18,8 +18,10 @@ from .._wording import (
     counted,
     loose_words,
     picture_words,
+    response_words,
     show_duration,
     show_time,
+    token_words,
 )
 from ..history import (
     Attached,
@@ -31,6 +33,7 @@ from ..history import (
     Ran,
     Reasoned,
     RepeatedOutput,
+    Responded,
     Said,
     Unknown,
     UnknownItem,
@@ -38,7 +41,7 @@ from ..history import (
 from ..items import ImagePart
 from . import Exported, ExportSource
 from ._marking import fenced, inline, literal, prose, quoted, spanned
-from ._outline import Outline, Span, Turn, build_outline, facts, token_words
+from ._outline import Outline, Span, Turn, build_outline, facts
 
 __all__ = ["export_markdown"]
 
@@ -56,7 +59,7 @@ def _pieces(source: ExportSource) -> Iterator[str]:
     for turn in outline.turns:
         yield "\n" + _joined(_turn_head(turn))
         for event in turn.events:
-            yield "\n" + _joined(_event(event, outline))
+            yield "\n" + _joined(_event(event))
 
 
 def _joined(blocks: Iterator[str]) -> str:
@@ -85,8 +88,8 @@ def _span_words(span: Span) -> Iterator[str]:
         yield f"{span.unanswered} unanswered"
     if span.lasted:
         yield show_duration(span.lasted)
-    if words := token_words(span.tokens):
-        yield words
+    if span.tokens.responses:
+        yield f"{counted(span.tokens.responses, 'response')}: {token_words(span.tokens, _number)}"
 
 
 def _turn_head(turn: Turn) -> Iterator[str]:
@@ -101,7 +104,7 @@ def _turn_head(turn: Turn) -> Iterator[str]:
     yield ", ".join([*when, *_span_words(span), *models])
 
 
-def _event(event: Event, outline: Outline) -> Iterator[str]:
+def _event(event: Event) -> Iterator[str]:
     """The blocks of one event: a heading, and what stands below it."""
     match event:
         case Said():
@@ -124,11 +127,13 @@ def _event(event: Event, outline: Outline) -> Iterator[str]:
         case Attached(kind=kind, path=path, rendered=rendered):
             yield f"### Context: {inline(kind)}{' ' + spanned(path) if path else ''}"
             yield fenced(laid_out(rendered), "text")
-        case Ran(status=status, duration=duration):
+        case Responded():
+            yield f"###### {inline(response_words(event, _number))}"
+        case Ran(status=status, duration=duration, usage=usage):
             yield f"### Run {status or 'ended'} after {show_duration(duration)}"
             when = f"{show_time(event.started)} to {show_time(event.completed)}"
-            used = token_words(outline.runs[event.entry]) if event.entry in outline.runs else ""
-            yield ", ".join(filter(None, [when, used]))
+            used = f"{counted(usage.responses, 'response')}: {token_words(usage, _number)}"
+            yield f"{when}; {used}" if usage.responses else when
         case UnknownItem(type=kind, opaque=opaque):
             yield f"### An item of type {spanned(kind)}{f' ({PRIVATE})' if opaque else ''}"
         case Unknown(type=kind):
@@ -173,3 +178,7 @@ def _called(event: Called | HostedCall) -> Iterator[str]:
 
 def _pictures(images: tuple[ImagePart, ...]) -> str:
     return "\n".join(inline(picture_words(image)) for image in images)
+
+
+def _number(number: int) -> str:
+    return f"{number:,}"
