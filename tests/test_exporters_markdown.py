@@ -389,6 +389,7 @@ def test_code_is_in_its_fence_and_whole(text: str, info: str) -> None:
         ("\\* \\< \\[ \\`", "\\* &lt; \\[ &#96;"),
         ("a\u202eb\x1b[0m", "a\\u202eb\\x1b\\[0m"),
         ("\n\n", ""),
+        ("*word* " * 3_000, ("\\*word\\* " * 3_000).strip()),
     ],
 )
 def test_prose_keeps_its_marks_and_loses_what_could_act(text: str, made: str) -> None:
@@ -406,6 +407,7 @@ def test_prose_takes_linear_time() -> None:
     for unit in ("`", "` ", "[", "\\", "~", "``` x\n", "`a", "- ", "a" * 9 + " ", "``a` "):
         short, long = (min(taken(unit * n) for _ in range(3)) for n in (4_000, 16_000))
         assert long < 0.2 or long < 12 * short, unit
+    assert taken(" ".join("`" * n for n in range(1, 2_000))) < 2
 
 
 def test_the_marks_of_a_text_do_not_reach_the_next() -> None:

@@ -92,6 +92,9 @@ def _escaped(match: re.Match[str]) -> str:
 
 # -------------------------------------------------------------------------------- prose
 
+_LONGEST: Final = 1 << 14
+"""How long a line of prose may be, in characters: what nobody wrote is escaped whole."""
+
 _FENCE: Final = re.compile(r"([ \t]*)(`{3,}(?=[^`]*$)|~{3,})[ \t]*(.*)")
 _PUNCTUATION: Final = r"[!-/:-@\[-`{-~]"
 _INLINE: Final = re.compile(
@@ -142,6 +145,8 @@ def _segments(lines: list[str]) -> Iterator[tuple[bool, str, list[str]]]:
 def _line(line: str) -> str:
     """One line of prose, without what it could become a heading or a fence by."""
     line = line.rstrip()
+    if len(line) > _LONGEST:
+        return inline(line)
     if _UNDERLINE.fullmatch(line):
         # It could make a heading of the line before it.
         return re.sub("[=-]", r"\\\g<0>", line)
