@@ -761,6 +761,7 @@ def test_without_words_it_shows_its_help() -> None:
         "fork",
         "list",
         "stats",
+        "export",
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import copy
+import re
 from types import MappingProxyType
 from typing import Any
 
@@ -132,6 +133,61 @@ def test_an_inline_picture_counts_its_decoded_bytes(data: bytes, wrapped: bool) 
     }
     for item in (anthropic, pi, flat):
         assert items.images(item) == (ImagePart("image/png", len(data), 0),)
+
+
+_WEBP = b"RIFF\x24\x00\x00\x00WEBPVP8 "
+
+
+@pytest.mark.parametrize(
+    ("beginning", "kind"),
+    [
+        (b"\x89PNG\r\n\x1a\n", "image/png"),
+        (b"\xff\xd8\xff\xe0", "image/jpeg"),
+        (b"GIF87a", "image/gif"),
+        (b"GIF89a", "image/gif"),
+        (_WEBP, "image/webp"),
+    ],
+)
+def test_a_picture_of_a_safe_kind_has_a_data_url_whatever_it_is_called(beginning: bytes, kind: str) -> None:
+    data = beginning + b"?" * 40
+    text = base64.encodebytes(data).decode()
+    blocks = (
+        {"type": "image", "source": {"type": "base64", "media_type": "text/html", "data": text}},
+        {"type": "image", "mimeType": "image/svg+xml", "data": text},
+        {"type": "input_image", "image_url": f"data:text/html;base64,{text}"},
+        {"type": "image_url", "image_url": {"url": f"data:image/png;charset=x;base64,{text}"}},
+    )
+    made = items.made_images({"type": "image_generation_call", "result": text})
+    found = items.images({"role": "user", "content": list(blocks)})
+    for image in (*found, *made):
+        assert items.data_url(image) == f"data:{kind};base64,{base64.b64encode(data).decode()}"
+    assert len(found) == len(blocks)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "https://example.invalid/a.png",
+        "data:image/png;base64",
+        "data:image/png,%89PNG%0D%0A%1A%0A????????????",
+        "data:image/png;base64," + base64.b64encode(b"<svg onload='alert(1)'></svg>").decode(),
+        base64.b64encode(b"<!doctype html><script>alert(1)</script>").decode(),
+        base64.b64encode(b"\x89PNG\r\n\x1a\n").decode(),
+        base64.b64encode(b"\x89PNG\r\n\x1a\n????????????").decode() + '" onerror="alert(1)',
+        "\ud83d" * 20,
+        "blob:sha256:" + "0" * 64,
+    ],
+)
+def test_anything_else_has_no_data_url(content: str) -> None:
+    assert items.data_url(ImagePart("image/png", 1, 0, content)) is None
+
+
+@given(st.text() | any_items().map(str))
+def test_a_data_url_holds_nothing_but_base64(content: str) -> None:
+    for text in (content, _PIXEL * 2 + content, f"data:image/png;base64,{_PIXEL * 2}{content}"):
+        url = items.data_url(ImagePart(None, 0, 0, text))
+        assert url is None or re.fullmatch(r"data:image/[a-z]+;base64,[A-Za-z0-9+/]+={0,2}", url)
 
 
 # ---------------------------------------------------------------------- Responses items

@@ -38,6 +38,7 @@ FLOORS: Final = {
     "response": 2,
     "store": 2,
     "_pieces": 2,
+    "_plain": 2,
     "_batch": 3,
     "_following": 3,
     "_forking": 3,
@@ -52,6 +53,7 @@ FLOORS: Final = {
     "lines": 3,
     "memory": 3,
     "reconcile": 3,
+    "_wording": 4,
     "context": 4,
     "counts": 4,
     "events": 4,
@@ -61,6 +63,7 @@ FLOORS: Final = {
     "check": 5,
     "costs": 5,
     "diffing": 5,
+    "exporters": 5,
     "importers": 5,
     "listing": 5,
     "sent": 5,
@@ -81,6 +84,7 @@ IO: Final = frozenset(
         "_reading",
         "_salvaging",
         "_scanning",
+        "cli.export",
         "cli.list",
         "cli.output",
         "cli.source",
@@ -104,10 +108,21 @@ OTHER_USES_OF_OS: Final = {
 CLOCKS: Final = frozenset({"_following", "_logfile.lock", "_logfile.writer", "cli.watching", "entries"})
 """Who may ask what time it is, or wait."""
 
-LAZY: Final = {"_logfile.lock": {"filelock"}, "costs": {"genai_prices"}}
+LAZY: Final = {
+    "_logfile.lock": {"filelock"},
+    "costs": {"genai_prices"},
+    "exporters._rich": {"markdown_it", "pygments"},
+    "exporters.html": {"jinja2", "markupsafe", "pygments"},
+}
 """What is imported inside a function, because it is not always needed and takes long."""
 
-FOREIGN: Final = {"click": "cli", "filelock": "_logfile.lock", "genai_prices": "costs", "orjson": ""}
+FOREIGN: Final = {
+    "click": "cli",
+    "filelock": "_logfile.lock",
+    "genai_prices": "costs",
+    **dict.fromkeys(("jinja2", "markdown_it", "markupsafe", "pygments"), "exporters"),
+    "orjson": "",
+}
 """What does not come with Python, and the part that alone may import it."""
 
 PROVIDER_WORDS: Final = frozenset(

@@ -18,6 +18,8 @@ from transcript_log import (
     session_path,
 )
 from transcript_log.cli.text import show
+from transcript_log.exporters import ExportSource
+from transcript_log.exporters.html import export_html
 
 NAME = "transcript_log"
 FILE_BASED = True
@@ -83,3 +85,20 @@ def path_for(root: str, session_id: str) -> str:
 
 def render_text(payload: Any) -> str:
     return show(payload)
+
+
+def render_html(payload: Any) -> str:
+    """A page with a payload wherever one can stand: text that is said, and arguments and output of a call."""
+    text = payload if isinstance(payload, str) else "text"
+    items: list[dict[str, Any]] = [
+        {"role": "user", "content": f"said {text}"},
+        {"type": "reasoning", "summary": [{"type": "summary_text", "text": f"thought {text}"}]},
+        {"role": "assistant", "content": f"said {text}"},
+        {"type": "function_call", "call_id": "c", "name": f"tool {text}", "arguments": payload},
+        {"type": "function_call_output", "call_id": "c", "output": f"output {text}"},
+    ]
+    entries = [
+        MessageEntry(id=f"{number} {text}", timestamp=_WHEN, message=item)
+        for number, item in enumerate(items)
+    ]
+    return "".join(export_html(ExportSource(name=f"name {text}", entries=entries)).pieces)

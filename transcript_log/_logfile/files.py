@@ -21,6 +21,7 @@ __all__ = [
     "telling",
     "tighten",
     "write_all",
+    "write_file",
 ]
 
 _COMMON = os.O_CLOEXEC | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -133,6 +134,71 @@ def make_to_append(path: str, beginning: Iterable[bytes]) -> int:
                 os.unlink(path)
             raise
     return fd
+
+
+def write_file(path: str, pieces: Iterable[bytes], *, replace: bool = False) -> int:
+    """Make a file with mode 0600 of pieces, and give its size: it is there wholly or not at all.
+
+    Pieces are asked for once, and only if the file may be made. What they raise leaves nothing.
+
+    Args:
+        path: The file. A link is never followed, nor replaced.
+        pieces: What it is to hold.
+        replace: Whether a regular file that is there already is replaced.
+
+    Raises:
+        StorageError: There is something at ``path``, or the system refused.
+    """
+    doing = "write the file"
+    with telling(path, doing):
+        try:
+            mode = os.lstat(path).st_mode
+        except FileNotFoundError:
+            pass
+        else:
+            if not stat.S_ISREG(mode):
+                raise StorageError(path, doing, "what is there is no regular file", None, "name another")
+            if not replace:
+                raise _taken(path, doing)
+        draft = f"{path}.{os.urandom(4).hex()}.new"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | _COMMON
+        fd = os.open(draft, flags, 0o600)
+        try:
+            try:
+                size = 0
+                for piece in pieces:
+                    write_all(fd, piece)
+                    size += len(piece)
+                os.fsync(fd)
+            finally:
+                closing(fd)
+            _put(draft, path, doing, replace=replace)
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(draft)
+        sync_folder(path)
+    return size
+
+
+def _put(draft: str, path: str, doing: str, *, replace: bool) -> None:
+    """Give a finished file its name."""
+    if not replace:
+        try:
+            os.link(draft, path, follow_symlinks=False)  # unlike a rename, this never replaces a file
+        except FileExistsError:
+            raise _taken(path, doing) from None
+        except OSError as error:
+            if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
+                raise
+            # No hard links here: an empty file of ours keeps the place for the rename.
+            closing(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | _COMMON, 0o600))
+        else:
+            return
+    os.rename(draft, path)
+
+
+def _taken(path: str, doing: str) -> StorageError:
+    return StorageError(path, doing, "there is a file already", errno.EEXIST, "name another")
 
 
 def write_all(fd: int, data: bytes) -> None:

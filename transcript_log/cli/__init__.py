@@ -18,6 +18,7 @@ from ..errors import TranscriptError
 from .check import check
 from .context import context
 from .diff import diff
+from .export import export
 from .fork import fork
 from .inspect import inspect
 from .list import list_
@@ -79,5 +80,5 @@ def main() -> None:
         getattr(stream, "reconfigure", lambda **_: None)(errors="backslashreplace")
 
 
-for _command in (replay, inspect, context, diff, check, salvage, fork, list_, stats):
+for _command in (replay, inspect, context, diff, check, salvage, fork, list_, stats, export):
     main.add_command(_command)

@@ -7,7 +7,15 @@ from typing import Any, Final, assert_never
 
 import click
 
-from ..entries import ToolOutcome
+from .._wording import (
+    PRIVATE,
+    call_ending,
+    compaction_words,
+    loose_words,
+    picture_words,
+    response_words,
+    token_words,
+)
 from ..history import (
     Attached,
     Called,
@@ -24,9 +32,7 @@ from ..history import (
     UnknownItem,
 )
 from ..items import ImagePart
-from ..response import FinishReason
-from ..stats import Tokens
-from .output import counted, echo, show_duration, show_size, show_time
+from .output import counted, echo, show_duration, show_time
 from .source import FORMAT_NAMES, Session
 from .text import laid_out, one_line, plain
 
@@ -43,11 +49,7 @@ _WIDTH: Final = 500
 
 _INDENT: Final = " " * 11
 _COLORS: Final = {"user": "green", "assistant": "blue", "developer": "magenta", "system": "magenta"}
-_OUTCOMES: Final = {"success": "green", "failed": "red", "timeout": "red"}
-_USUAL: Final = frozenset({None, FinishReason.STOP, FinishReason.TOOL_USE})
-"""Why a response ended, where nobody has to be told."""
-
-_PRIVATE: Final = "only its producer can read it"
+_ENDINGS: Final = {"ok": "green", "failed": "red", "open": "yellow"}
 
 
 class Renderer:
@@ -93,7 +95,7 @@ class Renderer:
             case Said():
                 self._said(event)
             case Reasoned(text=text, opaque=opaque):
-                note = "" if text.strip() else _PRIVATE if opaque else "no text"
+                note = "" if text.strip() else PRIVATE if opaque else "no text"
                 self._block("reasoning", text, note=note, dim=True)
             case Called() | HostedCall():
                 self._called(event)
@@ -110,10 +112,10 @@ class Renderer:
                 when = f"{show_time(started)} to {_until(started, completed)}"
                 text = f"{status or 'ended'} after {show_duration(duration)} ({when})"
                 if usage.responses:
-                    text += f"; {counted(usage.responses, 'response')}: {_tokens(usage)}"
+                    text += f"; {counted(usage.responses, 'response')}: {token_words(usage)}"
                 self._block("run", text, dim=True)
             case UnknownItem(type=kind, opaque=opaque):
-                note = f"; {_PRIVATE}" if opaque else ""
+                note = f"; {PRIVATE}" if opaque else ""
                 self._block("unknown", f"an item of type {kind!r}{note}", dim=True)
             case Unknown(type=kind):
                 self._block("unknown", f"an entry of type {kind!r}", dim=True)
@@ -143,53 +145,27 @@ class Renderer:
             arguments = self._shortened(laid_out(event.arguments), _LINES)
             note = "run by the provider" if isinstance(event, HostedCall) else ""
             self._block("call", arguments, title=title, note=note, color="cyan")
-        outcome = event.outcome
         if isinstance(event, Called) and not event.answered:
             self._waiting.add(call)
-            what = "not answered so far"
-            if outcome is not None:
-                what += f"; recorded as {_outcome(outcome)}"
-            elif event.started is not None:
-                what += "; it was started"
-            self._arrow(what, "yellow")
-        elif isinstance(event, Called) and event.stand_in:
-            self._arrow("a stand-in: how the call ended was not recorded", "yellow")
-        elif outcome is not None:
-            self._arrow(_outcome(outcome), _OUTCOMES.get(outcome.status, "yellow"))
-        elif event.is_error:
-            self._arrow("an error", "red")
+        ending, words = call_ending(event)
+        if words:
+            self._arrow(words, _ENDINGS[ending])
         self._below(_lines(_with_images(self._shortened(event.output or "", _LINES), event.images)), dim=True)
 
     def _loose(self, event: RepeatedOutput | OutputWithoutCall) -> None:
-        call = "a call without an id" if event.call_id is None else f"call {event.call_id}"
-        if isinstance(event, RepeatedOutput):
-            title, note = "", f"one more for {call}"
-        else:
-            title, note = event.name or "", f"for {call}, which is not in the log"
+        title = event.name or "" if isinstance(event, OutputWithoutCall) else ""
         body = _with_images(self._shortened(event.output, _LINES), event.images)
-        self._block("output", body, title=title, note=note, color="yellow")
+        self._block("output", body, title=title, note=loose_words(event), color="yellow")
 
     def _responded(self, event: Responded) -> None:
-        maker = [event.model] if event.model else []
-        maker += ["for the summary"] if event.compaction else []
-        text = f"{' '.join(maker)}: " if maker else ""
-        text += _tokens(Tokens.of(event.usage))
-        text += f"; ended by {event.finish_reason}" if event.finish_reason not in _USUAL else ""
+        text = response_words(event)
         # With its entry, where that is of use: the request can be shown.
         text += f"  {event.entry}" if event.request is not None else ""
         self._block("response", one_line(text), dim=True)
 
     def _compacted(self, event: Compacted) -> None:
-        notes = []
-        if event.tokens_before or event.tokens_after:
-            notes.append(f"{event.tokens_before} to {event.tokens_after} tokens")
-        if event.replacement_items:
-            private = f", {_PRIVATE} whole" if event.opaque else ""
-            notes.append(f"{counted(event.replacement_items, 'item')} in place of what was before{private}")
-        if event.first_kept:
-            notes.append(f"kept from entry {event.first_kept} on")
         summary = self._shortened(event.summary, _SAID)
-        self._block("compacted", summary, note="; ".join(notes), color="magenta")
+        self._block("compacted", summary, note=compaction_words(event), color="magenta")
 
     # --------------------------------------------------------------------------- lines
 
@@ -253,35 +229,9 @@ def _cut(line: str) -> str:
 
 
 def _with_images(text: str, images: tuple[ImagePart, ...]) -> str:
-    return "\n".join([*([text] if text else []), *map(_image, images)])
-
-
-def _image(image: ImagePart) -> str:
-    size = f", {show_size(image.size_bytes)}" if image.size_bytes else ""
-    return f"[image {image.media_type or 'of unknown type'}{size}]"
+    return "\n".join([*([text] if text else []), *map(picture_words, images)])
 
 
 def _until(started: datetime, completed: datetime) -> str:
     text = show_time(completed)
     return text[-9:] if started.date() == completed.date() else text
-
-
-def _tokens(tokens: Tokens) -> str:
-    """Tokens in a few words, as in ``16341 in (3584 cached), 81 out``."""
-    if tokens.untold == tokens.responses and not tokens.total:
-        return "tokens not told"
-    cached = [f"{tokens.cache_read} cached"] if tokens.cache_read else []
-    cached += [f"{tokens.cache_write} written to the cache"] if tokens.cache_write else []
-    beside = f" ({', '.join(cached)})" if cached else ""
-    told = f"{tokens.all_input} in{beside}, {tokens.output} out"
-    told += f", {tokens.total} in all" if tokens.total > tokens.all_input + tokens.output else ""
-    return f"{told}, not all told" if tokens.untold else told
-
-
-def _outcome(outcome: ToolOutcome) -> str:
-    parts = [outcome.raw_status or outcome.status]
-    if outcome.exit_code is not None:
-        parts.append(f"exit status {outcome.exit_code}")
-    if outcome.error_code is not None:
-        parts.append(outcome.error_code)
-    return ", ".join(parts)

@@ -14,6 +14,7 @@ provider, spell the keys of providers.
 from __future__ import annotations
 
 from ._messages import chat_calls, chat_thought
+from ._pictures import data_url
 from .outputs import output_images, output_text
 from .part_types import (
     HOSTED,
@@ -77,6 +78,7 @@ __all__ = [
     "canonicalize_native_compaction",
     "chat_calls",
     "chat_thought",
+    "data_url",
     "function_call_output",
     "has_opaque",
     "hosted_calls",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 __all__ = [
@@ -37,12 +37,15 @@ class ImagePart:
     """A picture.
 
     ``media_type`` is None where the item does not say. ``size_bytes`` counts the decoded
-    bytes that stand in the item itself, and is 0 for a link.
+    bytes that stand in the item itself, and is 0 for a link. ``content`` is the picture as the
+    item has it, base64 text or a link, and ``""`` where it has none; two pictures that differ in
+    it alone are equal. For a page see :func:`transcript_log.items.data_url`.
     """
 
     media_type: str | None
     size_bytes: int
     place: int
+    content: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -193,7 +193,7 @@ def made_images(item: Item) -> tuple[ImagePart, ...]:
     result = item.get("result")
     if type_of(item) != "image_generation_call" or not is_text(result):
         return ()
-    return (ImagePart(None, decoded_size(result), 0),)
+    return (ImagePart(None, decoded_size(result), 0, result),)
 
 
 def role(item: Item) -> str | None:

@@ -1,0 +1,94 @@
+"""``transcript-log export``: a session in another form."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import click
+
+from .._logfile.files import write_file
+from ..errors import ContextError
+from ..exporters import Exporter, ExportSource
+from ..exporters.chat_jsonl import export_chat
+from ..exporters.html import export_html
+from ..exporters.markdown import export_markdown
+from ..findings import Change
+from .output import counted, echo, echo_pieces, show_size, tell
+from .source import FORMAT_NAMES, PathType, Session, file_argument, open_session
+from .text import one_line
+
+__all__ = ["export"]
+
+_EXPORTERS: Final[Mapping[str, Exporter]] = {
+    "markdown": export_markdown,
+    "html": export_html,
+    "chat-jsonl": export_chat,
+}
+"""How a session is brought into each form."""
+
+_MANY: Final = 5
+"""How many changes of one sort are told."""
+
+
+@click.command()
+@file_argument
+@click.option("--to", "form", type=click.Choice(list(_EXPORTERS)), required=True, help="What to make of it.")
+@click.option("--out", metavar="FILE", type=PathType(), help="Write there, with mode 0600; not to stdout.")
+@click.option("--force", is_flag=True, help="Replace the file that is there.")
+def export(file: str, form: str, out: str | None, force: bool) -> None:
+    """Bring a session into another form.
+
+    'markdown' and 'html' show all of it to people, as 'replay' does; a page of HTML is one
+    file that asks for nothing from elsewhere (install the extra 'html' for it). 'chat-jsonl'
+    is what a Chat Completions server would be sent next, one message per line. What a form
+    cannot hold is told on stderr. A file that is there is not replaced without --force.
+
+    \b
+    Example:
+        transcript-log export session.jsonl --to html --out session.html
+        transcript-log export session.jsonl --to markdown | less
+        transcript-log export session.jsonl --to chat-jsonl > messages.jsonl
+    """
+    if force and out is None:
+        raise click.UsageError("--force is about the file that --out names")
+    session = open_session(file)
+    tell(session.file_findings)
+    try:
+        exported = _EXPORTERS[form](_source_of(session))
+    except ContextError as error:
+        raise click.ClickException(one_line(f"{file}: {error}")) from error
+    pieces = (piece.encode("utf-8") for piece in exported.pieces)
+    if out is None:
+        echo_pieces(pieces)
+    else:
+        if force and os.path.exists(out) and os.path.samefile(file, out):
+            raise click.UsageError("--out names the session itself")
+        size = write_file(out, pieces, replace=force)
+        echo(one_line(f"wrote {out} ({show_size(size)})"), err=True)
+    _tell_changes(exported.changes)
+
+
+def _source_of(session: Session) -> ExportSource:
+    return ExportSource(
+        name=os.path.basename(session.path).removesuffix(".jsonl"),
+        entries=session.entries,
+        details=session.details,
+        header=session.header,
+        maker="" if session.format == "transcript-log" else FORMAT_NAMES[session.format],
+        findings=session.file_findings,
+    )
+
+
+def _tell_changes(changes: Sequence[Change]) -> None:
+    """Each change, but of one sort no more than a few."""
+    told: dict[tuple[str, str], int] = {}
+    for change in changes:
+        sort = (change.kind, change.rule)
+        told[sort] = told.get(sort, 0) + 1
+        if told[sort] <= _MANY:
+            echo(one_line(str(change)), err=True)
+    for (kind, rule), number in told.items():
+        if number > _MANY:
+            echo(f"{counted(number - _MANY, 'more change')}: {kind} ({rule})", err=True)
