@@ -58,6 +58,7 @@ FLOORS: Final = {
     "check": 5,
     "costs": 5,
     "diffing": 5,
+    "exporters": 5,
     "importers": 5,
     "listing": 5,
     "session": 5,
@@ -122,7 +123,7 @@ PROVIDER_WORDS: Final = frozenset(
 )
 """Words of providers, which only some modules spell."""
 
-SPELLERS: Final = frozenset({"apis", "importers", "items", "response"})
+SPELLERS: Final = frozenset({"apis", "exporters", "importers", "items", "response"})
 """Whose business they are."""
 
 SPELLED_TOO: Final = {"counts": {"toolResult"}, "testing": {"encrypted_content"}}
