@@ -46,7 +46,8 @@ class Imported:
         findings: What was wrong in the source, or was not taken over, by line.
         counts: Numbers that only the source can tell: ``records``, ``broken_lines``,
             ``recovered`` (records read from broken lines), ``sidechain``, ``roots``,
-            ``aborted``.
+            ``aborted``; and those that :class:`~transcript_log.counts.Counts` has too, where the
+            source counts otherwise, as over messages that the importer made of something else.
     """
 
     header: Header
