@@ -285,6 +285,49 @@ def test_what_a_chat_model_thought_bears_the_key_that_it_came_in() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"family": "openai-responses/direct/other"},
+        {"interrupted": True},
+        {"response": ResponseRecord(id="r2")},
+        {"response": ResponseRecord()},
+    ],
+)
+def test_items_that_are_not_of_one_response_are_two_answers(more: dict[str, Any]) -> None:
+    def said_so(number: int, **more: Any) -> MessageEntry:
+        content = [{"type": "output_text", "text": "so"}]
+        message = {"type": "message", "role": "assistant", "content": content}
+        return entry(number, message, **{"family": "openai-responses/direct/m", **more})
+
+    first = said_so(1, response=ResponseRecord(id="r1"))
+    assert len([r for r in exported(first, said_so(2, **more)) if r["type"] == "message"]) == 2
+    assert len(exported(first, said_so(2))) == 1
+    assert len(exported(first, said_so(2, response=ResponseRecord(id="r1")))) == 1
+
+
+def test_what_pi_has_no_place_for_in_an_answer_is_told() -> None:
+    sealed = {"role": "assistant", "content": "so", "reasoning_details": [{"data": "seal"}]}
+    assert told(entry(1, sealed)) == [("rewritten", "private", "m1")]
+    searched = {"type": "web_search_call", "id": "ws_1", "status": "completed"}
+    assert told(entry(1, searched)) == [("rewritten", "part-type", "m1")]
+    assert told(entry(1, {"content": "who says so?"})) == [("rewritten", "role", "m1")]
+
+
+def test_what_only_looks_like_a_message_of_pi_is_one_of_the_user() -> None:
+    for source in ({"format": "other", "role": "bashExecution"}, "pi", None):
+        (record,) = exported(entry(1, {**user(), "importedFrom": source}))
+        assert (record["message"]["role"], record["message"]["content"]) == ("user", "go")
+
+
+def test_a_message_of_pi_has_its_time() -> None:
+    source = {"format": "pi", "role": "bashExecution", "command": "ls", "output": ""}
+    (timed,) = exported(entry(1, {**user(), "timestamp": 7, "importedFrom": source}))
+    assert timed["message"] == {"role": "bashExecution", "command": "ls", "output": "", "timestamp": 7}
+    (untimed,) = exported(entry(1, {**user(), "importedFrom": source}))
+    assert untimed["message"]["timestamp"] == round((NOON.timestamp() + 1) * 1000)
+
+
 # -------------------------------------------------------------------------------- outputs
 
 
