@@ -144,7 +144,7 @@ PROVIDER_WORDS: Final = frozenset(
 )
 """Words of providers, which only some modules spell."""
 
-SPELLERS: Final = frozenset({"apis", "importers", "items", "response"})
+SPELLERS: Final = frozenset({"apis", "exporters", "importers", "items", "response"})
 """Whose business they are."""
 
 SPELLED_TOO: Final = {"counts": {"toolResult"}, "testing": {"encrypted_content"}}

@@ -14,6 +14,7 @@ from ..exporters import Exporter, ExportSource
 from ..exporters.chat_jsonl import export_chat
 from ..exporters.html import export_html
 from ..exporters.markdown import export_markdown
+from ..exporters.pi import export_pi
 from ..findings import Change
 from .output import counted, echo, echo_pieces, show_size, tell
 from .source import FORMAT_NAMES, PathType, Session, file_argument, open_session
@@ -25,6 +26,7 @@ _EXPORTERS: Final[Mapping[str, Exporter]] = {
     "markdown": export_markdown,
     "html": export_html,
     "chat-jsonl": export_chat,
+    "pi": export_pi,
 }
 """How a session is brought into each form."""
 
@@ -42,14 +44,16 @@ def export(file: str, form: str, out: str | None, force: bool) -> None:
 
     'markdown' and 'html' show all of it to people, as 'replay' does; a page of HTML is one
     file that asks for nothing from elsewhere (install the extra 'html' for it). 'chat-jsonl'
-    is what a Chat Completions server would be sent next, one message per line. What a form
-    cannot hold is told on stderr. A file that is there is not replaced without --force.
+    is what a Chat Completions server would be sent next, one message per line; 'pi' is a
+    session that pi opens and goes on with. What a form cannot hold is told on stderr. A file
+    that is there is not replaced without --force.
 
     \b
     Example:
         transcript-log export session.jsonl --to html --out session.html
         transcript-log export session.jsonl --to markdown | less
         transcript-log export session.jsonl --to chat-jsonl > messages.jsonl
+        transcript-log export session.jsonl --to pi --out ~/.pi/agent/sessions/mine.jsonl
     """
     if force and out is None:
         raise click.UsageError("--force is about the file that --out names")

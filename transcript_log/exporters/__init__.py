@@ -2,7 +2,7 @@
 
 An exporter is a function of values: an :class:`ExportSource` goes in, and an :class:`Exported`
 comes out, whose pieces are made as they are asked for. It touches no file. ``markdown``,
-``html`` and ``chat_jsonl`` are modules of this package.
+``html``, ``chat_jsonl`` and ``pi`` are modules of this package.
 """
 
 from __future__ import annotations
