@@ -46,6 +46,7 @@ FLOORS: Final = {
     "_reading": 3,
     "_salvaging": 3,
     "_scanning": 3,
+    "_zst": 3,
     "compaction": 3,
     "apis": 3,
     "jsonl": 3,
@@ -79,6 +80,7 @@ IO: Final = frozenset(
         "_reading",
         "_salvaging",
         "_scanning",
+        "_zst",
         "cli.list",
         "cli.output",
         "cli.source",
@@ -102,10 +104,21 @@ OTHER_USES_OF_OS: Final = {
 CLOCKS: Final = frozenset({"_following", "_logfile.lock", "_logfile.writer", "cli.watching", "entries"})
 """Who may ask what time it is, or wait."""
 
-LAZY: Final = {"_logfile.lock": {"filelock"}, "costs": {"genai_prices"}}
+LAZY: Final = {
+    "_logfile.lock": {"filelock"},
+    "_zst": {"compression", "zstandard"},
+    "costs": {"genai_prices"},
+}
 """What is imported inside a function, because it is not always needed and takes long."""
 
-FOREIGN: Final = {"click": "cli", "filelock": "_logfile.lock", "genai_prices": "costs", "orjson": ""}
+FOREIGN: Final = {
+    "click": "cli",
+    "compression": "_zst",  # of Python itself from 3.14 on
+    "filelock": "_logfile.lock",
+    "genai_prices": "costs",
+    "orjson": "",
+    "zstandard": "_zst",
+}
 """What does not come with Python, and the part that alone may import it."""
 
 PROVIDER_WORDS: Final = frozenset(

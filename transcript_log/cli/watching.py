@@ -28,7 +28,8 @@ Batch = tuple[tuple[Entry, ...], Mapping[DetailKey, Json]]
 
 def watch(session: Session) -> Iterator[Event]:
     """The events of entries that are added after a session was read, without end."""
-    is_ours = session.format == "transcript-log"
+    # A compressed log of ours is read whole each time, as a session of another agent is.
+    is_ours = session.format == "transcript-log" and not session.packed
     batches = _our_batches(session) if is_ours else _foreign_batches(session)
     return added_events(session.entries, session.details, batches)
 
