@@ -765,6 +765,7 @@ def test_without_words_it_shows_its_help() -> None:
         "salvage",
         "list",
         "stats",
+        "import",
     ]
 
 

@@ -18,6 +18,7 @@ from ..errors import TranscriptError
 from .check import check
 from .context import context
 from .diff import diff
+from .import_ import import_
 from .inspect import inspect
 from .list import list_
 from .replay import replay
@@ -78,5 +79,5 @@ def main() -> None:
         getattr(stream, "reconfigure", lambda **_: None)(errors="backslashreplace")
 
 
-for _command in (replay, inspect, context, diff, check, salvage, list_, stats):
+for _command in (replay, inspect, context, diff, check, salvage, list_, stats, import_):
     main.add_command(_command)
