@@ -56,6 +56,7 @@ FLOORS: Final = {
     "counts": 4,
     "events": 4,
     "history": 4,
+    "_glimpse": 5,
     "acceptance": 5,
     "check": 5,
     "costs": 5,
