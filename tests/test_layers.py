@@ -64,6 +64,7 @@ FLOORS: Final = {
     "importers": 5,
     "importing": 5,
     "listing": 5,
+    "places": 5,
     "session": 5,
     "stats": 5,
     "testing": 5,
@@ -85,12 +86,14 @@ IO: Final = frozenset(
         "_zst",
         "cli.import_",
         "cli.list",
+        "cli.naming",
         "cli.output",
         "cli.source",
         "cli.watching",
         "importing",
         "jsonl",
         "listing",
+        "places",
     }
 )
 """Who may read and write files."""

@@ -68,7 +68,8 @@ class _Group(click.Group):
 def main() -> None:
     """Look into the sessions of coding agents, and mend them.
 
-    FILE is a log of this package or a Codex rollout, told apart by content.
+    FILE is a log of this package or a Codex rollout, told apart by content, or the beginning
+    of a session's id ('transcript-log list' shows them).
 
     \b
     Example:

@@ -22,13 +22,12 @@ from ..importers import Imported, SourceFormat, sniff
 from ..importers.codex import import_codex
 from ..jsonl import JsonlStore
 from ..store import DetailKey
-from .text import one_line
+from .naming import NoSuchFileError, may_be_id, session_named
 
 __all__ = [
     "FORMAT_NAMES",
     "FileType",
     "Foreign",
-    "NoSuchFileError",
     "PathType",
     "Session",
     "as_given",
@@ -82,15 +81,6 @@ class Session:
     __hash__ = None  # type: ignore[assignment]  # entries hold dicts
 
 
-class NoSuchFileError(click.ClickException):
-    """What was named is not there."""
-
-    exit_code = 2
-
-    def __init__(self, path: str, what: str = "there is no such file") -> None:
-        super().__init__(one_line(f"{path or repr(path)}: {what}"))
-
-
 class PathType(click.Path):
     """A path, taken as it is given: what is wrong with it is told where it is opened."""
 
@@ -99,13 +89,18 @@ class PathType(click.Path):
 
 
 class FileType(PathType):
-    """A path that must name something. A missing file is told apart from one that cannot be read."""
+    """A path that must name something, or the beginning of a session id.
+
+    A file that is there goes before an id. A missing one is told apart from one that cannot be read.
+    """
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         path = super().convert(value, param, ctx)
         try:
             os.stat(path)
         except (FileNotFoundError, NotADirectoryError):
+            if may_be_id(path):
+                return session_named(path)
             raise NoSuchFileError(path) from None
         except ValueError:
             what = "a path cannot hold a NUL" if "\0" in path else "no file can have such a name"
