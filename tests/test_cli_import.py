@@ -182,3 +182,88 @@ def test_what_is_nothing_to_import_is_told_in_one_line(name: str, reason: str, e
     assert result.stderr.count("\n") == 1
     assert reason in result.stderr
     assert os.listdir(elsewhere) == []
+
+
+# -------------------------------------------------------------------------------- redaction
+
+TOKEN: Final = "ghp" + "_" + "aB3" * 12
+
+
+@pytest.fixture
+def leaky(elsewhere: Path) -> Path:
+    """A session with a secret in what was said, called with, given back, and in its header."""
+    rollout = Rollout(git={"repository_url": f"https://me:{TOKEN}@example.com/a"}).said(f"use {TOKEN}")
+    arguments = json.dumps({"cmd": f'curl -H "Authorization: Bearer {TOKEN}"'})
+    rollout.item(type="function_call", call_id="c", name="sh", arguments=arguments)
+    rollout.item(type="function_call_output", call_id="c", output=f"INT-123 {TOKEN}")
+    rollout.event("exec_command_end", call_id="c", stdout=TOKEN, exit_code=0)
+    source = elsewhere.parent / "leaky.jsonl"
+    source.write_bytes(b"".join(rollout.lines))
+    return source
+
+
+def bytes_of(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in sorted(folder.iterdir()))
+
+
+def test_secrets_are_taken_out_where_that_is_asked_for(leaky: Path, elsewhere: Path) -> None:
+    result = run("import", leaky, "--redact")
+    assert result.exit_code == 0, result.output
+    assert "redacted: 1 secret of the kind github-token in 5 places\n" in result.stderr
+    assert TOKEN.encode() not in bytes_of(elsewhere)
+    assert TOKEN not in result.output
+    assert run("check", "s1.jsonl").exit_code == 0
+    plain = [event | {"text": "", "arguments": "", "output": ""} for event in events(leaky)]
+    shown = [event | {"text": "", "arguments": "", "output": ""} for event in events("s1.jsonl")]
+    assert [event["event"] for event in plain] == [event["event"] for event in shown]
+    call = next(entry for entry in JsonlStore("s1.jsonl").load() if "arguments" in str(entry))
+    assert "[redacted:github-token:1]" in json.loads(str(getattr(call, "message", {})["arguments"]))["cmd"]
+    assert run("import", leaky, "--redact", "--out", "again.jsonl").exit_code == 0
+    assert Path("again.jsonl").read_bytes() == Path("s1.jsonl").read_bytes()
+
+
+def test_what_was_redacted_is_reported_as_json(leaky: Path) -> None:
+    told = json.loads(run("import", leaky, "--redact", "--json").stdout)
+    assert told["redacted"]["counts"] == {"github-token": {"secrets": 1, "places": 5}}
+    places = told["redacted"]["places"]
+    assert {tuple(place["placeholders"]) for place in places} == {("[redacted:github-token:1]",)}
+    assert places[0]["where"] == "$.importedFrom.git.repository_url"
+    assert places[-1]["call"] == "c"
+    assert TOKEN not in json.dumps(told)
+    assert json.loads(run("import", leaky, "--out", "b", "--json").stdout)["redacted"] is None
+
+
+def test_patterns_of_ones_own_are_redacted_too(leaky: Path, elsewhere: Path) -> None:
+    shapes = elsewhere.parent / "shapes.toml"
+    shapes.write_text("[[shape]]\nkind = 'ticket'\nregex = 'INT-[0-9]+'\n", encoding="utf-8")
+    for words in (("--redact-shapes", str(shapes)), ("--redact-pattern", "ticket=INT-[0-9]+")):
+        result = run("import", leaky, "--out", f"{words[0]}.jsonl", *words)
+        assert "redacted: 1 secret of the kind ticket in 1 place\n" in result.stderr
+        assert "kind github-token" in result.stderr
+    assert b"INT-123" not in bytes_of(elsewhere)
+
+
+def test_where_nothing_is_found_that_is_said(elsewhere: Path) -> None:
+    result = run("import", DATA / "codex" / "flat.jsonl", "--redact")
+    assert "nothing was redacted: no secret of a known shape was found" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "reason"),
+    [
+        (("--redact-pattern", "nothing"), 2, "KIND=REGEX"),
+        (("--redact-pattern", "a=("), 2, "cannot be read"),
+        (("--redact-shapes", "gone.toml"), 1, "No such file"),
+        (("--redact-shapes", "bad.toml"), 2, "no TOML"),
+        (("--redact-shapes", "binary.toml"), 1, "not UTF-8"),
+    ],
+)
+def test_a_shape_that_cannot_be_used_is_told_before_anything_is_made(
+    words: tuple[str, ...], code: int, reason: str, leaky: Path, elsewhere: Path
+) -> None:
+    (elsewhere / "bad.toml").write_text("[[", encoding="utf-8")
+    (elsewhere / "binary.toml").write_bytes(b"\xff")
+    result = run("import", leaky, *words)
+    assert result.exit_code == code
+    assert reason in result.stderr
+    assert sorted(os.listdir(elsewhere)) == ["bad.toml", "binary.toml"]

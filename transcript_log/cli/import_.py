@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import click
@@ -15,7 +16,9 @@ from ..findings import Finding
 from ..importers import Imported
 from ..importing import Written, write_imported
 from ..jsonl import session_path
+from ..redaction import Redacted, redact_imported
 from .output import counted, echo, echo_json, finding_json
+from .redacting import chosen_shapes, redact_options, redacted_json, redacted_lines
 from .source import FORMAT_NAMES, Foreign, PathType, file_argument, open_session, read_foreign
 from .text import one_line
 
@@ -30,9 +33,19 @@ _ENDS: Final = re.compile(r"(?:\.jsonl|\.json)?(?:\.zst)?\Z")
     "--out", type=PathType(), metavar="LOG", help="The log to make; by default ID.jsonl in this folder."
 )
 @click.option("--keep-unknown", is_flag=True, help="Keep records that nothing is made of, as they are.")
+@redact_options
 @click.option("--json", "as_json", is_flag=True, help="Report as one JSON object.")
 @click.pass_context
-def import_(ctx: click.Context, file: str, out: str | None, keep_unknown: bool, as_json: bool) -> None:
+def import_(
+    ctx: click.Context,
+    file: str,
+    out: str | None,
+    keep_unknown: bool,
+    redact: bool,
+    redact_patterns: tuple[str, ...],
+    redact_file: str | None,
+    as_json: bool,
+) -> None:
     """Make a log of this package of another agent's session.
 
     The log and its sidecar are written under another name, read back and compared with the
@@ -44,21 +57,28 @@ def import_(ctx: click.Context, file: str, out: str | None, keep_unknown: bool, 
     Example:
         transcript-log import ~/.codex/sessions/2026/01/02/rollout-….jsonl
         transcript-log import 0199a213 --out session.jsonl --keep-unknown
+        transcript-log import 0199a213 --redact --redact-pattern 'ticket=INT-[0-9]{6}'
     """
+    shapes = chosen_shapes(redact, redact_patterns, redact_file)
     found = read_foreign(file, keep_unknown=keep_unknown)
     if not isinstance(found, Foreign):
         open_session(file)  # tells of one that is no session at all
         raise HeaderError(file, 1, 0, "this is a log of this package: there is nothing to import")
-    imported = found.imported
+    imported, redacted = found.imported, None
+    if shapes is not None:
+        imported, redacted = redact_imported(imported, shapes=shapes)
     path = out if out is not None else _default_name(file, imported)
     written = write_imported(imported, path, source=file)
-    findings = [*imported.findings, *written.refused]
+    bound = () if redacted is None else (replace(finding, path=file) for finding in redacted.findings)
+    findings = [*imported.findings, *written.refused, *bound]
     if as_json:
-        echo_json(_as_json(found, imported, path, written, findings))
+        echo_json(_as_json(found, path, written, findings, redacted))
     else:
         for finding in findings:
             echo(one_line(str(finding)), err=True)
         echo(one_line(path))
+        for line in [] if redacted is None else redacted_lines(redacted):
+            echo(line, err=True)
         echo(_summary(found, written), err=True)
     ctx.exit(1 if any(finding.rule == "unstorable" for finding in findings) else 0)
 
@@ -77,15 +97,16 @@ def _summary(found: Foreign, written: Written) -> str:
 
 
 def _as_json(
-    found: Foreign, imported: Imported, path: str, written: Written, findings: Sequence[Finding]
+    found: Foreign, path: str, written: Written, findings: Sequence[Finding], redacted: Redacted | None
 ) -> dict[str, Json]:
     return {
         "path": path,
         "source": found.path,
         "format": found.format,
-        "id": imported.header.id,
+        "id": found.imported.header.id,
         "entries": written.entries,
         "details": written.details,
-        "counts": dict(imported.counts),
+        "counts": dict(found.imported.counts),
         "findings": [finding_json(finding) for finding in findings],
+        "redacted": None if redacted is None else redacted_json(redacted),
     }
