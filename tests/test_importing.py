@@ -29,9 +29,9 @@ from transcript_log import (
     RunEntry,
 )
 from transcript_log import importing as module
-from transcript_log._logfile.seal import LINE_LIMIT
+from transcript_log._logfile.seal import LINE_LIMIT, line_of
 from transcript_log.entries import Entry
-from transcript_log.errors import StorageError
+from transcript_log.errors import EntryError, StorageError
 from transcript_log.importers import Imported
 from transcript_log.importing import Written, write_imported
 
@@ -152,6 +152,13 @@ def test_an_entry_over_the_line_limit_is_left_out(tmp_path: Path) -> None:
     assert [entry.id for entry in JsonlStore(tmp_path / "log.jsonl").load()] == ["b"]
 
 
+def test_a_line_at_the_limit_fits() -> None:
+    body = b'{"a":"' + b"x" * (LINE_LIMIT - len(line_of(b'{"a":""}'))) + b'"}'
+    assert len(module._fitting(body)) == LINE_LIMIT
+    with pytest.raises(EntryError, match="and a line at most"):
+        module._fitting(body[:-2] + b'x"}')
+
+
 def test_what_names_an_entry_that_was_left_out_names_the_next_message(tmp_path: Path) -> None:
     bad = said("bad", 1e999)
     run = RunEntry(id="r", timestamp=NOON, run=Run(started_at=NOON, completed_at=NOON, first_entry_id="bad"))
@@ -172,6 +179,8 @@ def test_what_names_an_entry_that_was_left_out_names_the_next_message(tmp_path: 
             ("first-kept", "k"),
             ("unstorable", None),
         ]
+        now = "messages are kept from next on" if kept else "no earlier message is kept"
+        assert written.refused[1].message.endswith(now)
         assert JsonlStore(path).details() == {}
 
 

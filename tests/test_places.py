@@ -126,6 +126,8 @@ def test_sessions_of_subagents_are_listed_where_that_is_asked_for(home: Path) ->
     assert {name for name, log in found.items() if log["subagent"]} == {CHILD, "agent-a1"}
     assert (found["agent-a1"]["text"], found[CHILD]["text"]) == ("the task", "spawned")
     assert "not shown" not in run("list", "--subagents").stderr
+    write(home / ".claude/projects/p/s/subagents/deep/agent-b2.jsonl", {"type": "summary", "leafUuid": "u"})
+    assert {log["id"] for log in listed("--subagents") if log["subagent"]} == {CHILD, "agent-a1", "agent-b2"}
 
 
 def test_one_agents_sessions_are_listed_alone(home: Path) -> None:
@@ -168,6 +170,30 @@ def test_a_folder_that_cannot_be_read_is_told_and_the_others_are_listed(
     result = run("list")
     assert result.exit_code == 0
     assert "cannot list the folder: Permission denied" in result.stderr
+
+
+def test_a_folder_that_is_lost_while_it_is_listed_is_told(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    really = os.open
+
+    def losing(path: Any, *args: Any, **options: Any) -> int:
+        if str(path).endswith("-home-me-app"):
+            raise FileNotFoundError(2, "No such file or directory")
+        return really(path, *args, **options)
+
+    monkeypatch.setattr(os, "open", losing)
+    told: list[StorageError] = []
+    found = list_homes(agent_homes(os.environ), told.append)
+    assert CODEX in {log.id for log in found}
+    assert len(told) == 1
+
+
+def test_a_folder_to_work_in_that_cannot_be_read_is_told(home: Path) -> None:
+    told: list[StorageError] = []
+    found = find_sessions(CODEX, str(home / "gone"), agent_homes(os.environ), told.append)
+    assert [each.id for each in found] == [CODEX]
+    assert len(told) == 1
 
 
 def test_links_to_folders_are_not_followed(home: Path) -> None:

@@ -267,6 +267,40 @@ def test_numbers_go_on_where_a_session_was_redacted_already() -> None:
     assert "[redacted:github-token:9]" in str(made.entries[1])
 
 
+def test_placeholders_are_counted_wherever_they_stand() -> None:
+    old = "[redacted:github-token:7]"
+    attachment = ContextAttachment(
+        attachment_id="a", epoch=1, kind="k", placement="prefix", revision="r", rendered="x", path=old
+    )
+    invocation = Invocation(kind="prompt_template", name="n", source="s", path=old)
+    places: list[dict[str, Any]] = [
+        {"header": Header(id="s", cwd=old)},
+        {"header": Header(id="s", extra={old: 1})},
+        {"entry": user([{"type": "text", "text": old}], "x")},
+        {"entry": replace(user("x", "x"), invocation=invocation)},
+        {"entry": ContextEntry(id="x", timestamp=NOON, context=attachment)},
+        {"entry": ContextEntry(id="x", timestamp=NOON, context=replace(attachment, path=None, rendered=old))},
+        {"entry": CompactionEntry(id="x", timestamp=NOON, compaction=Compaction(summary=old))},
+        {
+            "entry": CompactionEntry(
+                id="x", timestamp=NOON, compaction=Compaction(summary="s", replacement=({"a": old},))
+            )
+        },
+        {
+            "entry": CompactionEntry(
+                id="x", timestamp=NOON, compaction=Compaction(summary="s", read_files=(old,))
+            )
+        },
+        {"entry": OpaqueEntry(id="x", timestamp=NOON, type="t", data={"a": [old]})},
+        {"detail": Detail(id="x", payload={"a": old})},
+    ]
+    for place in places:
+        entries = [user(TOKEN, "u"), *([place["entry"]] if "entry" in place else [])]
+        details = [place["detail"]] if "detail" in place else []
+        made = redact(entries, details, header=place.get("header"))
+        assert "[redacted:github-token:8]" in str(made.entries[0]), place
+
+
 def test_the_longer_of_two_counts_and_of_equals_the_first() -> None:
     token = SECRETS["github-token"][0]
     assert plain(f"Bearer {token}") == "Bearer [redacted:github-token:1]"
@@ -372,7 +406,8 @@ def test_ids_signatures_encrypted_content_and_pictures_stay(item: dict[str, Any]
 
 
 def test_base64_is_no_text_wherever_it_stands() -> None:
-    blob = filler(600) + "AKIA" + filler(16, "ABCDEFGH234567") + "+/" + filler(600)
+    blob = filler(600) + "/AKIA" + filler(16, "ABCDEFGH234567") + "+/" + filler(600)
+    assert "[redacted" in plain(f"{blob}.")
     assert plain(blob) == blob
     assert value({"file": {"base64": blob}}) == {"file": {"base64": blob}}
 
@@ -485,6 +520,22 @@ def test_thinking_of_anthropic_is_bound_to_what_stands_before_it_too() -> None:
     assert unchanged.findings == ()
 
 
+def test_what_is_bound_to_nothing_that_was_changed_keeps_its_family() -> None:
+    block = {"type": "tool_use", "id": "t", "name": "n", "input": {"signature": "x", "a": TOKEN}}
+    said = {"role": "assistant", "content": [{"type": "text", "text": TOKEN}, block]}
+    made = redact([message(said, family="f"), message(said, "e2", family="anthropic-messages/direct")])
+    assert [getattr(entry, "family", None) for entry in made.entries] == ["f", "anthropic-messages/direct"]
+    assert made.findings == ()
+
+
+def test_one_part_of_an_invocation_may_be_changed() -> None:
+    for name in ("path", "source"):
+        given_invocation = Invocation(kind="prompt_template", name="n", source="s", path="p")
+        entry = replace(user("x"), invocation=replace(given_invocation, **{name: TOKEN}))
+        (fresh,) = redact([entry]).entries
+        assert fresh == replace(entry, invocation=replace(given_invocation, **{name: GONE}))
+
+
 def test_a_replacement_whose_reasoning_is_changed_has_no_family() -> None:
     item = {
         "type": "reasoning",
@@ -533,7 +584,7 @@ def test_a_finder_is_asked_of_each_text() -> None:
 
 @pytest.mark.parametrize("text", ["no equals", "Kind=x", "=x", "a--b=x", "kind=(", "kind_=x"])
 def test_a_shape_that_cannot_be_used_is_refused(text: str) -> None:
-    with pytest.raises(ShapeError):
+    with pytest.raises(ShapeError, match=r"KIND=REGEX|a-z, 0-9|cannot be read"):
         parse_shape(text)
 
 
