@@ -95,6 +95,38 @@ def test_a_log_of_ours_tells_the_same_when_it_is_read_by_its_spelling(
         assert slow.started == header.timestamp
 
 
+LATER: Final = Header(id="s", timestamp=datetime(1, 1, 2, tzinfo=UTC), harness="transcript-log")
+
+
+@pytest.mark.parametrize(
+    ("data", "quick"),
+    [
+        (own(), True),
+        (own(user("hi")), True),
+        (own({"role": "assistant", "content": "no"}), True),
+        (own(user("x" * 9000)), True),
+        (own(header=Header(id="s", timestamp=NOON, harness="transcript-log", cwd="/")), True),
+        (own(header=LATER), False),
+        (own(header=Header(id="s", timestamp=NOON, harness="other")), False),
+        (own(header=Header(id="s", timestamp=NOON)), False),
+        (own(header=Header(id="s", harness="transcript-log")), False),
+        (own(header=Header(id='a"b', timestamp=NOON, harness="transcript-log")), False),
+        (own(header=Header(id="é", timestamp=NOON, harness="transcript-log")), False),
+        (
+            own(header=Header(id="s", timestamp=NOON, harness="transcript-log", parent=ParentCall("p", "c"))),
+            False,
+        ),
+        (own(user("hi"))[:-1], False),
+        (own(user("hi")).replace(b'"hi"', b'"ho"'), False),
+        (own(user("hi")).replace(b'"id":"s"', b'"id":"t"'), False),
+    ],
+)
+def test_only_whole_logs_of_ours_are_read_by_their_spelling(data: bytes, quick: bool) -> None:
+    head, tail = ends(data)
+    assert (_glimpse._own(head, tail) is not None) == quick
+    assert glimpse(head, tail) == _glimpse._any(head, tail)._replace(text=glimpse(head, tail).text)
+
+
 @given(st.binary(max_size=300), st.binary(max_size=60))
 @example(b'{"type":"session","version":3,"id":"', b"\n")
 @example(own()[:50], b"\n")
@@ -199,6 +231,17 @@ def test_the_first_message_of_a_person_in_a_log_of_ours(data: bytes, text: str) 
         ),
         (
             [
+                {
+                    "type": "assistant",
+                    "sessionId": "s",
+                    "message": {"role": "assistant", "content": 'a "user"'},
+                },
+                {"type": "user", "message": 7, "text": "user"},
+            ],
+            "",
+        ),
+        (
+            [
                 {"type": "session_meta", "payload": {"id": "i"}},
                 {
                     "type": "response_item",
@@ -251,6 +294,12 @@ def test_what_each_format_tells_of_itself() -> None:
         {"type": "user", "sessionId": "i", "timestamp": time, "isSidechain": True, "message": user("hi")},
     ]
     assert glimpse(*ends(lines(*claude))) == Glimpse("claude-code", "i", NOON, "hi", "", True)
+    two = [{**claude[1], "sessionId": name, "timestamp": time} for name, time in (("a", None), ("b", time))]
+    assert glimpse(*ends(lines(*two)))[1:3] == ("a", NOON)
+    assert (
+        glimpse(b'{"type":"session","version":4,"harness":"x"}\n', b"\n").problem
+        == "its header cannot be read"
+    )
     pi = [{"type": "session", "version": 3, "id": "i", "timestamp": time, "parentSession": "p"}]
     assert glimpse(*ends(lines(*pi))) == Glimpse("pi", "i", NOON)
     ours = own(

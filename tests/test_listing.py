@@ -154,6 +154,8 @@ def test_a_file_that_cannot_be_read_is_listed_with_its_problem(
     assert found["good.jsonl"].problem == ""
     assert found["bad.jsonl"].format is None
     assert "cannot be read" in found["bad.jsonl"].problem
+    status = os.stat(tmp_path / "bad.jsonl")
+    assert (found["bad.jsonl"].modified, found["bad.jsonl"].size) == (status.st_mtime, status.st_size)
 
 
 @settings(max_examples=150)
@@ -265,3 +267,13 @@ def test_of_another_agents_session_no_more_than_64_kb_are_read(
     assert sum(read) <= 2 * 65_536
     assert {log.id for log in found.values()} == {"i"}
     assert (found["near.jsonl"].text, found["far.jsonl"].text) == ("the words", "")
+    for path in tmp_path.iterdir():
+        path.unlink()
+    full = meta.replace(b'""', b'"2026-01-02T12:00:00Z"', 1) % b"" + text
+    (tmp_path / "early.jsonl").write_bytes(full + b"\n" * 90_000)
+    (tmp_path / "strange.jsonl").write_bytes(b"Dear diary,\n" * 9_000)
+    (tmp_path / "small.jsonl").write_bytes(meta % b"" + b"\n" * (4096 - len(meta % b"")))
+    read.clear()
+    found = listed(tmp_path)
+    assert (found["early.jsonl"].text, found["small.jsonl"].size) == ("the words", 4096)
+    assert sum(read) == 2 * 2 * 4096 + 4096
