@@ -87,7 +87,7 @@ def test_a_log_of_ours_tells_the_same_when_it_is_read_by_its_spelling(
     quick, slow = _glimpse._own(head, tail), _glimpse._any(head, tail)
     assert glimpse(head, tail) == (quick or slow)
     if quick is not None:
-        assert quick._replace(text="") == slow._replace(text="")
+        assert quick._replace(text="", is_persons=True) == slow._replace(text="", is_persons=True)
         assert slow.text.startswith(quick.text)  # it looks at fewer bytes
         assert bool(quick.text) == bool(slow.text)
     if cut == 0 and header.parent is None and header.cwd is None and str(header.id).isascii():
@@ -258,11 +258,22 @@ def test_the_first_message_of_a_person_in_other_sessions(records: list[Any], tex
     assert glimpse(*ends(lines(*records))).text == text
 
 
+def test_what_an_editor_puts_before_a_persons_words_is_passed_over() -> None:
+    said = "# Context from my IDE setup:\n\n## Open tabs:\n- a.md\n\n## My request for Codex:\nFix it"
+    meta = {"type": "session_meta", "payload": {"id": "i"}}
+    item = user([{"type": "input_text", "text": said}], type="message")
+    seen = glimpse(*ends(lines(meta, {"type": "response_item", "payload": item})))
+    assert (seen.text, seen.is_persons) == ("Fix it", True)
+    assert glimpse(*ends(own(user(said)))).text == "Fix it"
+
+
 def test_of_a_line_that_is_cut_its_beginning_is_told() -> None:
     record = {"type": "user", "sessionId": "s", "message": user("The first words " + "x" * 9000)}
     assert glimpse(lines(record)[:4096], b"").text.startswith("The first words xxx")
     long = {"type": "user", "sessionId": "s", "message": user("<system-reminder>" + "x" * 9000)}
-    assert first_text(lines(long)[:4096]).startswith("<system-reminder>")
+    text, is_persons = first_text(lines(long)[:4096])
+    assert text.startswith("<system-reminder>")
+    assert not is_persons
 
 
 # ------------------------------------------------------------------------ the other facts
@@ -288,12 +299,12 @@ def test_what_each_format_tells_of_itself() -> None:
         },
         indent=2,
     ).encode()
-    assert glimpse(document, document + b"\n") == Glimpse("codex", "i", NOON, "hi")
+    assert glimpse(document, document + b"\n") == Glimpse("codex", "i", NOON, "hi", is_persons=True)
     claude = [
         {"type": "summary", "leafUuid": "u", "summary": "t"},
         {"type": "user", "sessionId": "i", "timestamp": time, "isSidechain": True, "message": user("hi")},
     ]
-    assert glimpse(*ends(lines(*claude))) == Glimpse("claude-code", "i", NOON, "hi", "", True)
+    assert glimpse(*ends(lines(*claude))) == Glimpse("claude-code", "i", NOON, "hi", "", True, False)
     two = [{**claude[1], "sessionId": name, "timestamp": time} for name, time in (("a", None), ("b", time))]
     assert glimpse(*ends(lines(*two)))[1:3] == ("a", NOON)
     assert (
@@ -306,8 +317,8 @@ def test_what_each_format_tells_of_itself() -> None:
         user("hi"),
         header=Header(id="s", timestamp=NOON, harness="transcript-log", parent=ParentCall("p", "c")),
     )
-    assert glimpse(*ends(ours)) == Glimpse("transcript-log", "s", NOON, "hi", "", True)
-    assert glimpse(ours, b"") == Glimpse("transcript-log", "s", NOON, "hi", "", True)
+    assert glimpse(*ends(ours)) == Glimpse("transcript-log", "s", NOON, "hi", "", True, True)
+    assert glimpse(ours, b"") == Glimpse("transcript-log", "s", NOON, "hi", "", True, True)
 
 
 @pytest.mark.parametrize("name", each(sorted(FACTS)))

@@ -267,6 +267,9 @@ def test_of_another_agents_session_no_more_than_64_kb_are_read(
     assert sum(read) <= 2 * 65_536
     assert {log.id for log in found.values()} == {"i"}
     assert (found["near.jsonl"].text, found["far.jsonl"].text) == ("the words", "")
+    made = text.replace(b"the words", b"# AGENTS.md instructions")
+    (tmp_path / "near.jsonl").write_bytes(meta % b"" + made + b"\n" * 5_000 + text)
+    assert listed(tmp_path)["near.jsonl"].text == "the words"
     for path in tmp_path.iterdir():
         path.unlink()
     full = meta.replace(b'""', b'"2026-01-02T12:00:00Z"', 1) % b"" + text

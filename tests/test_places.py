@@ -130,6 +130,15 @@ def test_sessions_of_subagents_are_listed_where_that_is_asked_for(home: Path) ->
     assert {log["id"] for log in listed("--subagents") if log["subagent"]} == {CHILD, "agent-a1", "agent-b2"}
 
 
+def test_an_id_that_is_listed_is_one_that_is_found(home: Path) -> None:
+    """Also where somebody renamed a file: the header of this one names another."""
+    path = write(home / ".codex/sessions/rollout-2026-01-03T00-00-00-7e57.jsonl", *codex("other", "renamed"))
+    assert "7e57" in [log["id"] for log in listed()]
+    assert "other" not in [log["id"] for log in listed()]
+    (found,) = find_sessions("7e57", ".", agent_homes(os.environ), pytest.fail)
+    assert found.path == str(path)
+
+
 def test_one_agents_sessions_are_listed_alone(home: Path) -> None:
     make(home / "work" / "mine.jsonl", said("u", "user", "by me"))
     expected = {"claude-code": [CLAUDE], "codex": [CODEX, OLD], "pi": [PI]}

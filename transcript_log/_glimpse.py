@@ -37,6 +37,7 @@ class Glimpse(NamedTuple):
         text: The beginning of the first message of a person, if it stands there.
         problem: What is wrong, as far as was looked; empty if nothing.
         is_subagent: Whether the file itself says that it is a subagent's.
+        is_persons: Whether ``text`` is a person's, and not only what stands in its place.
     """
 
     format: SourceFormat | None
@@ -45,6 +46,7 @@ class Glimpse(NamedTuple):
     text: str = ""
     problem: str = ""
     is_subagent: bool = False
+    is_persons: bool = False
 
 
 def glimpse(head: bytes, tail: bytes) -> Glimpse:
@@ -102,11 +104,13 @@ def _own(head: bytes, tail: bytes) -> Glimpse | None:
     ):
         return None
     at = head.find(_SAID, end)
-    text = "" if at < 0 and head.find(b'"user"', end) < 0 else _own_text(head, at + len(_SAID))
-    return Glimpse("transcript-log", name, started, text)
+    if at < 0 and head.find(b'"user"', end) < 0:
+        return Glimpse("transcript-log", name, started)
+    text, is_persons = _own_text(head, at + len(_SAID))
+    return Glimpse("transcript-log", name, started, text, "", False, is_persons)
 
 
-def _own_text(head: bytes, at: int) -> str:
+def _own_text(head: bytes, at: int) -> tuple[str, bool]:
     """The text that begins with the content at ``at``, if it is spelled as usual."""
     if head.startswith(_INPUT_TEXT, at):
         at += len(_INPUT_TEXT)
@@ -119,12 +123,13 @@ def _own_text(head: bytes, at: int) -> str:
     piece = head[at : at + _PIECE]
     end = piece.find(b'"')
     if end >= 0 and piece.find(b"\\", 0, end) < 0:
-        text = _shown(piece[:end].decode("utf-8", "replace"))
+        text = piece[:end].decode("utf-8", "replace")
     else:
-        text = _shown(_unescaped(piece))
-    if text[:1] in _MARKS and not _personal(text)[1]:
+        text = _unescaped(piece)
+    shown = _shown(text)
+    if shown[:1] in _MARKS and _personal(text) != (text.strip(), True):
         return first_text(head)
-    return text
+    return shown, True
 
 
 _PIECE: Final = 160
@@ -162,7 +167,8 @@ def _any(head: bytes, tail: bytes) -> Glimpse:
         return Glimpse(None, problem="it is no session of a known format" if known else "it is empty")
     first = head[: head.find(b"\n")] if b"\n" in head else head
     name, started, is_subagent = _told(form, head, first.removeprefix(b"\xef\xbb\xbf"))
-    return Glimpse(form, name, started, first_text(head), _problem(form, first, tail), is_subagent)
+    text, is_persons = first_text(head)
+    return Glimpse(form, name, started, text, _problem(form, first, tail), is_subagent, is_persons)
 
 
 def _told(form: SourceFormat, head: bytes, first: bytes) -> tuple[str | None, datetime | None, bool]:
@@ -242,18 +248,18 @@ def _problem(form: SourceFormat, first: bytes, tail: bytes) -> str:
 # --------------------------------------------------------------------- the first message
 
 
-def first_text(head: bytes) -> str:
-    """The beginning of the first message of a person in a file's first bytes; empty if there is none.
+def first_text(head: bytes) -> tuple[str, bool]:
+    """The beginning of the first message of a person in a file's first bytes, and whether it is one.
 
     What agents say in the user's name (instructions, settings, output of commands) is passed
-    over, and so is what a subagent is told; if there is nothing else, that counts.
+    over, and so is what a subagent is told; if there is nothing else, that stands in its place.
     """
     second = ""
     for text, is_persons in _said(head):
         if text and is_persons:
-            return _shown(text)
+            return _shown(text), True
         second = second or text
-    return _shown(second)
+    return _shown(second), False
 
 
 def _said(head: bytes) -> Iterator[tuple[str, bool]]:
@@ -290,6 +296,8 @@ def _personal(text: str) -> tuple[str, bool]:
     while found := _MADE.match(rest):
         rest = rest[found.end() :]
     rest = rest.strip()
+    if rest.startswith(_IDE):
+        rest = rest.partition(_REQUEST)[2].strip()
     if not rest or rest.startswith(_MADE_BEGINNINGS):
         return text.strip(), False
     return rest, True
@@ -315,6 +323,10 @@ _MADE_TAGS: Final = (
     "turn_aborted",
 )
 _MADE: Final = re.compile(rf"\s*<({'|'.join(_MADE_TAGS)})>.*?(?:</\1>|\Z)", re.DOTALL)
+_IDE: Final = "# Context from my IDE setup:"
+_REQUEST: Final = "## My request for Codex:"
+"""How Codex in an editor begins a message, and what stands before the person's own words."""
+
 _MADE_BEGINNINGS: Final = (
     "# AGENTS.md instructions",
     "Another language model started to solve this problem",

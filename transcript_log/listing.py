@@ -136,7 +136,7 @@ def _look_at(path: str, name: str, place: int) -> Listed:
             os.close(fd)
     except OSError as error:
         return _unreadable(path, name, place, modified, size, error)
-    form, session_id, started, text, problem, is_subagent = seen
+    form, session_id, started, text, problem, is_subagent, _ = seen
     return Listed(path, form, session_id, started, modified, size, text, problem, is_subagent)
 
 
@@ -147,7 +147,7 @@ def _look_again(path: str, fd: int, size: int, head: bytes, tail: bytes, seen: G
             return glimpse(unpacked_head(path, fd, _MORE), b"")
         except NoZstError:
             return Glimpse(None, problem="it is compressed: pip install 'transcript-log[zst]'")
-    if size > _PIECE and seen.format is not None and not (seen.text and seen.id and seen.started):
+    if size > _PIECE and seen.format is not None and not (seen.is_persons and seen.id and seen.started):
         return glimpse(head + os.pread(fd, _MORE, _PIECE), tail)
     return seen
 

@@ -79,7 +79,7 @@ _IDS: Final[Mapping[Agent, re.Pattern[str]]] = {
 
 
 def list_homes(homes: Iterable[Home], tell: Callable[[StorageError], None]) -> list[Listed]:
-    """The sessions in agents' places, and below those, in any order.
+    """The sessions in agents' places, and below those, in any order; their ids are those of their names.
 
     Args:
         homes: The places. One that is not there holds none.
@@ -94,9 +94,15 @@ def list_homes(homes: Iterable[Home], tell: Callable[[StorageError], None]) -> l
             except StorageError as error:
                 tell(error)
                 continue
-            if _is_of_subagents(folder):
-                there = [listed._replace(is_subagent=True) for listed in there]
-            found += there
+            of_subagents = _is_of_subagents(folder)
+            for listed in there:
+                named = names(os.path.basename(listed.path))
+                found.append(
+                    listed._replace(
+                        id=listed.id if named is None else named[1],
+                        is_subagent=listed.is_subagent or of_subagents,
+                    )
+                )
     return found
 
 
