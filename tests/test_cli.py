@@ -587,7 +587,7 @@ def test_list_names_what_a_folder_holds(tmp_path: Path) -> None:
 def test_list_takes_the_folder_that_it_is_run_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path / "a.jsonl", said("u", "user", "hello"))
     monkeypatch.chdir(tmp_path)
-    assert "a.jsonl" in run("list").stdout
+    assert "  s-1  hello" in run("list").stdout
 
 
 def test_a_folder_without_sessions_is_no_error(tmp_path: Path) -> None:
@@ -760,6 +760,7 @@ def test_without_words_it_shows_its_help() -> None:
         "salvage",
         "fork",
         "list",
+        "import",
         "stats",
         "export",
     ]

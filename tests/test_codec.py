@@ -121,6 +121,34 @@ def test_an_entry_comes_back_as_it_was(entry: Entry) -> None:
     assert codec.encode_entry(again) == text
 
 
+@given(entries())
+def test_an_entry_whose_time_nobody_knows_comes_back_where_that_is_asked_for(entry: Entry) -> None:
+    untimed = dataclasses.replace(entry, timestamp=None)
+    text = codec.encode_entry(untimed, untimed=True)
+    assert alike(codec.decode_entry(text), untimed)
+    assert alike(codec.entry_from_value(json.loads(text), pytest.fail), untimed)
+    assert codec.encode_entry(entry, untimed=True) == codec.encode_entry(entry)
+    assert refusal(lambda: codec.encode_entry(untimed))[0] == "$.timestamp"
+
+
+def test_a_time_that_is_said_to_be_unknown_stands_there_for_other_readers() -> None:
+    text = codec.encode_entry(dataclasses.replace(message(), timestamp=None), untimed=True)
+    assert text.startswith(
+        b'{"id":"e1","timestamp":"1970-01-01T00:00:00Z","type":"message","timeUnknown":true,'
+    )
+    assert (
+        refusal(lambda: codec.decode_entry(text.replace(b'"1970-01-01T00:00:00Z"', b"null")))[0]
+        == "$.timestamp"
+    )
+    timed = codec.decode_entry(text.replace(b"true", b"1"))
+    assert timed.timestamp == datetime(1970, 1, 1, tzinfo=UTC)
+    assert refusal(lambda: codec.encode_entry(opaque(data={"timeUnknown": True})))[0] == "$"
+    other = opaque(data={"timeUnknown": 1})
+    assert codec.decode_entry(codec.encode_entry(other)) == other
+    untimed = dataclasses.replace(other, timestamp=None)
+    assert refusal(lambda: codec.encode_entry(untimed, untimed=True))[0] == "$"
+
+
 @given(logs(each=entries(), max_size=4))
 def test_a_whole_log_comes_back_as_it_was(log: list[Entry]) -> None:
     text = b"\n".join(map(codec.encode_entry, log))

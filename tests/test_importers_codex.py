@@ -24,6 +24,7 @@ from transcript_log.codec import (
     encode_header,
     read_outcome,
 )
+from transcript_log.context import build_context
 from transcript_log.counts import count_entries
 from transcript_log.entries import (
     HARNESS,
@@ -31,12 +32,14 @@ from transcript_log.entries import (
     CompactionEntry,
     ContextEntry,
     MessageEntry,
+    OpaqueEntry,
     RecordedUsage,
     Run,
     RunEntry,
     ToolOutcome,
 )
 from transcript_log.errors import HeaderError
+from transcript_log.families import Target
 from transcript_log.history import Called, Ran, build_history
 from transcript_log.importers import Imported
 from transcript_log.importers.codex import import_codex
@@ -74,8 +77,8 @@ class Rollout:
         self.item(type="function_call", call_id=call_id, name="sh", arguments="{}")
         return self.item(type="function_call_output", call_id=call_id, output=output)
 
-    def read(self) -> Imported:
-        return import_codex(self.lines, path="rollout.jsonl")
+    def read(self, *, keep_unknown: bool = False) -> Imported:
+        return import_codex(self.lines, path="rollout.jsonl", keep_unknown=keep_unknown)
 
 
 def read(name: str) -> Imported:
@@ -612,6 +615,47 @@ def test_unknown_kinds_are_counted_and_named_once_each() -> None:
         ("not-imported", 6),
     ]
     assert "event_msg/brand_new (2 times)" in imported.findings[0].message
+
+
+def test_records_that_nothing_is_made_of_are_kept_where_that_is_asked_for() -> None:
+    rollout = Rollout().said("hi").event("brand_new", a=1).called("c").event("brand_new", b=[2])
+    rollout("state_of_things", x=1)("inter_agent_communication", content="x")
+    rollout.event("odd_end", output="no call").raw(b'{"type":7,"payload":{}}\n').raw(b'{"n":1}\n')
+    rollout.raw(b'{"type":"huge","payload":{"n":[1e400]}}\n')
+    plain, kept = rollout.read(), rollout.read(keep_unknown=True)
+    known = [entry for entry in kept.entries if not isinstance(entry, OpaqueEntry)]
+    assert known == list(plain.entries)
+    opaque = [entry for entry in kept.entries if isinstance(entry, OpaqueEntry)]
+    records = [json.loads(line) for line in rollout.lines]
+    assert [(entry.type, entry.data) for entry in opaque] == [
+        (f"codex:{kind}", {"record": records[line]})
+        for line, kind in (
+            (2, "event_msg/brand_new"),
+            (5, "event_msg/brand_new"),
+            (6, "state_of_things"),
+            (7, "inter_agent_communication"),
+            (8, "event_msg/odd_end"),
+            (9, "record"),
+            (10, "record"),
+        )
+    ]
+    assert opaque[0].timestamp == _START + timedelta(seconds=2)
+    assert len({entry.id for entry in kept.entries}) == len(kept.entries) == len(kept.places)
+    told = [(finding.rule, finding.line) for finding in kept.findings]
+    assert told == [
+        ("kept-unknown", 3),
+        ("kept-unknown", 7),
+        ("kept-unknown", 8),
+        ("kept-unknown", 9),
+        ("odd-record", 10),
+        ("kept-unknown", 10),
+        ("kept-unknown", 11),
+        ("unstorable", 12),
+    ]
+    assert "$.payload.n[0]" in kept.findings[-1].message
+    assert all(decode_entry(encode_entry(entry, untimed=True)) == entry for entry in kept.entries)
+    target = Target("openai-responses", "gpt-5")
+    assert build_context(kept.entries, target).items == build_context(plain.entries, target).items
 
 
 def test_a_rollback_is_told_as_not_applied() -> None:

@@ -47,6 +47,7 @@ FLOORS: Final = {
     "_reading": 3,
     "_salvaging": 3,
     "_scanning": 3,
+    "_zst": 3,
     "compaction": 3,
     "apis": 3,
     "jsonl": 3,
@@ -59,14 +60,18 @@ FLOORS: Final = {
     "events": 4,
     "history": 4,
     "stats": 4,
+    "_glimpse": 5,
     "acceptance": 5,
     "check": 5,
     "costs": 5,
     "diffing": 5,
     "exporters": 5,
     "importers": 5,
+    "importing": 5,
     "listing": 5,
     "sent": 5,
+    "places": 5,
+    "redaction": 5,
     "session": 5,
     "testing": 5,
     "aio": 6,
@@ -85,12 +90,18 @@ IO: Final = frozenset(
         "_salvaging",
         "_scanning",
         "cli.export",
+        "_zst",
+        "cli.import_",
         "cli.list",
+        "cli.naming",
         "cli.output",
+        "cli.redacting",
         "cli.source",
         "cli.watching",
+        "importing",
         "jsonl",
         "listing",
+        "places",
     }
 )
 """Who may read and write files."""
@@ -110,6 +121,7 @@ CLOCKS: Final = frozenset({"_following", "_logfile.lock", "_logfile.writer", "cl
 
 LAZY: Final = {
     "_logfile.lock": {"filelock"},
+    "_zst": {"compression", "zstandard"},
     "costs": {"genai_prices"},
     "exporters._rich": {"markdown_it", "pygments"},
     "exporters.html": {"jinja2", "markupsafe", "pygments"},
@@ -118,10 +130,12 @@ LAZY: Final = {
 
 FOREIGN: Final = {
     "click": "cli",
+    "compression": "_zst",  # of Python itself from 3.14 on
     "filelock": "_logfile.lock",
     "genai_prices": "costs",
     **dict.fromkeys(("jinja2", "markdown_it", "markupsafe", "pygments"), "exporters"),
     "orjson": "",
+    "zstandard": "_zst",
 }
 """What does not come with Python, and the part that alone may import it."""
 

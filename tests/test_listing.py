@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -168,6 +169,8 @@ def test_a_file_that_cannot_be_read_is_listed_with_its_problem(
     assert found["good.jsonl"].problem == ""
     assert found["bad.jsonl"].format is None
     assert "cannot be read" in found["bad.jsonl"].problem
+    status = os.stat(tmp_path / "bad.jsonl")
+    assert (found["bad.jsonl"].modified, found["bad.jsonl"].size) == (status.st_mtime, status.st_size)
 
 
 @settings(max_examples=150)
@@ -218,3 +221,77 @@ def test_a_folder_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     for path, code in ((tmp_path / "gone", "ENOENT"), (tmp_path / "file", "ENOTDIR")):
         with pytest.raises(StorageError, match=f"cannot list the folder: .*{code}"):
             list_logs(path)
+
+
+def test_compressed_sessions_and_documents_are_listed_too(tmp_path: Path) -> None:
+    zstandard = pytest.importorskip("zstandard")
+    JsonlStore(tmp_path / "log.jsonl", durability="os").append(said("a", "the words"))
+    whole = (tmp_path / "log.jsonl").read_bytes()
+    (tmp_path / "packed.jsonl.zst").write_bytes(zstandard.ZstdCompressor().compress(whole))
+    (tmp_path / "packed.details.jsonl.zst").write_bytes(zstandard.ZstdCompressor().compress(b"{}"))
+    (tmp_path / "cut.jsonl.zst").write_bytes(b"\x28\xb5\x2f\xfd")
+    (tmp_path / "rollout-2025-05-07.json").write_bytes(b'{"session":{"id":"d"},"items":[]}')
+    (tmp_path / "package.json").write_bytes(b'{"session":{"id":"d"},"items":[]}')
+    found = listed(tmp_path)
+    assert sorted(found) == ["cut.jsonl.zst", "log.jsonl", "packed.jsonl.zst", "rollout-2025-05-07.json"]
+    packed, log = found["packed.jsonl.zst"], found["log.jsonl"]
+    assert packed[1:4] == log[1:4]
+    assert (packed.text, packed.problem) == ("the words", "")
+    assert found["cut.jsonl.zst"].problem == "it is empty"
+    assert (found["rollout-2025-05-07.json"].format, found["rollout-2025-05-07.json"].id) == ("codex", "d")
+
+
+def test_a_compressed_session_is_listed_without_the_extra_and_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "packed.jsonl.zst").write_bytes(b"\x28\xb5\x2f\xfd" + bytes(20))
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    assert "pip install 'transcript-log[zst]'" in listed(tmp_path)["packed.jsonl.zst"].problem
+
+
+def test_the_name_of_a_file_tells_the_id_that_its_agent_gave_it(tmp_path: Path) -> None:
+    uuid = "3f2a1111-0000-4000-8000-000000000001"
+    record = (
+        b'{"type":"user","sessionId":"another","parentUuid":null,"message":{"role":"user","content":"x"}}\n'
+    )
+    (tmp_path / f"{uuid}.jsonl").write_bytes(record)
+    (tmp_path / "agent-a1.jsonl").write_bytes(record)
+    (tmp_path / "renamed.jsonl").write_bytes(record)
+    (tmp_path / f"rollout-2026-01-02T03-04-05-{uuid}.jsonl").write_bytes(
+        b'{"type":"event_msg","payload":{}}\n'
+    )
+    assert {name.partition(".")[0]: log.id for name, log in listed(tmp_path).items()} == {
+        uuid: uuid,
+        "agent-a1": "agent-a1",
+        "renamed": "another",
+        f"rollout-2026-01-02T03-04-05-{uuid}": uuid,
+    }
+
+
+def test_of_another_agents_session_no_more_than_64_kb_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meta = b'{"timestamp":"","type":"session_meta","payload":{"id":"i","base_instructions":"%b"}}\n'
+    text = b'{"type":"response_item","payload":{"type":"message","role":"user","content":"the words"}}\n'
+    (tmp_path / "near.jsonl").write_bytes(meta % (b"x" * 40_000) + text)
+    (tmp_path / "far.jsonl").write_bytes(meta % (b"x" * 90_000) + text)
+    read: list[int] = []
+    really = os.pread
+    monkeypatch.setattr(os, "pread", lambda *args: _counted(read, really(*args)))
+    found = listed(tmp_path)
+    assert sum(read) <= 2 * 65_536
+    assert {log.id for log in found.values()} == {"i"}
+    assert (found["near.jsonl"].text, found["far.jsonl"].text) == ("the words", "")
+    made = text.replace(b"the words", b"# AGENTS.md instructions")
+    (tmp_path / "near.jsonl").write_bytes(meta % b"" + made + b"\n" * 5_000 + text)
+    assert listed(tmp_path)["near.jsonl"].text == "the words"
+    for path in tmp_path.iterdir():
+        path.unlink()
+    full = meta.replace(b'""', b'"2026-01-02T12:00:00Z"', 1) % b"" + text
+    (tmp_path / "early.jsonl").write_bytes(full + b"\n" * 90_000)
+    (tmp_path / "strange.jsonl").write_bytes(b"Dear diary,\n" * 9_000)
+    (tmp_path / "small.jsonl").write_bytes(meta % b"" + b"\n" * (4096 - len(meta % b"")))
+    read.clear()
+    found = listed(tmp_path)
+    assert (found["early.jsonl"].text, found["small.jsonl"].size) == ("the words", 4096)
+    assert sum(read) == 2 * 2 * 4096 + 4096

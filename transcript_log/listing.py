@@ -1,42 +1,52 @@
-"""What logs a folder holds, told from a few KB of each."""
+"""What sessions there are, told from a few KB of each."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Final
+from operator import itemgetter
+from typing import Final, NamedTuple
 
-import orjson
+from ._collector import collector_paused
+from ._glimpse import Glimpse, glimpse
+from ._zst import NoZstError, is_packed, unpacked_head
+from .errors import StorageError
+from .importers import SourceFormat
 
-from . import items
-from ._logfile.seal import is_intact, is_sealed
-from ._times import parse_time_leniently
-from .codec import decode_header
-from .errors import EntryError, StorageError
-from .importers import SourceFormat, first_members, sniff
-
-__all__ = ["Listed", "list_logs"]
+__all__ = ["Listed", "list_logs", "look_into", "newest_first"]
 
 _PIECE: Final = 4096
 """How much is read at each end of a file, in bytes."""
 
-_HEADER: Final = b'{"type":"session","version":3,'
+_MORE: Final = 53248
+"""How much more is read of another agent's session that does not say enough in the first piece."""
+
+_NAMES: Final = re.compile(r".*\.jsonl(?:\.zst)?|rollout-.*\.json(?:\.zst)?", re.DOTALL)
+_SIDECAR: Final = re.compile(r".*\.details\.jsonl(?:\.zst)?", re.DOTALL)
+_UUID: Final = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_BY_NAME: Final = {
+    "claude-code": re.compile(rf"({_UUID}|agent-[0-9A-Za-z_-]+)\.jsonl(?:\.zst)?"),
+    "codex": re.compile(rf"rollout-.*?({_UUID})\.jsonl?(?:\.zst)?"),
+    "pi": re.compile(rf"[0-9TZ-]+_({_UUID})\.jsonl(?:\.zst)?"),
+}
+"""The session id in the name that each agent gives its files."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class Listed(NamedTuple):
     """One session file, as far as its first and last few KB tell.
 
     Attributes:
         path: The file.
         format: Whose it is; None for a file that is no session of a known format.
-        id: The session id, if the header names one.
-        started: The header's time; UTC.
+        id: The session id, if the header or the name of the file tells it.
+        started: When the session began; UTC.
         modified: When the file last changed, in seconds since 1970.
         size: In bytes.
-        text: The beginning of the first user message, if it stands in the first few KB.
+        text: The beginning of the first message of a person, if it stands in the first few KB.
         problem: What is wrong with it, as far as was looked; empty if nothing.
+        is_subagent: Whether it is the session of a subagent.
     """
 
     path: str
@@ -47,28 +57,57 @@ class Listed:
     size: int = 0
     text: str = ""
     problem: str = ""
+    is_subagent: bool = False
 
 
 def list_logs(folder: str | os.PathLike[str]) -> list[Listed]:
     """The session files in a folder, newest change first. Nothing below it is looked at.
 
-    Every file whose name ends in ``.jsonl`` is listed, sidecars apart, one that cannot be
-    read with its problem. Of each the first and last 4 KB are read at most.
+    Every file whose name ends in ``.jsonl`` or ``.jsonl.zst`` is listed, and rollouts that are
+    one JSON document (``rollout-….json``); sidecars apart, one that cannot be read with its
+    problem. Of each the first and last 4 KB are read at most; of another agent's session that
+    does not say enough there, and of a compressed one, 52 KB more.
 
     Raises:
         StorageError: The folder cannot be read.
     """
-    name = os.fspath(folder)
+    return newest_first(look_into(os.fspath(folder)))
+
+
+def newest_first(sessions: Iterable[Listed]) -> list[Listed]:
+    """Sessions by their last change, the newest first; those of one moment by path."""
+    found = sorted(sessions, key=itemgetter(0))
+    found.sort(key=itemgetter(4), reverse=True)
+    return found
+
+
+def look_into(folder: str, wanted: Callable[[str], bool] | None = None) -> list[Listed]:
+    """The session files in a folder whose names are wanted, in any order; see :func:`list_logs`.
+
+    Raises:
+        StorageError: The folder cannot be read.
+    """
     try:
-        found = [_look_at(entry) for entry in os.scandir(name) if _may_be_log(entry)]
+        # Names are looked up in the open folder: that is faster, and the folder stays the same one.
+        place = os.open(folder, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
+        try:
+            begin = os.path.join(folder, "")
+            with collector_paused(), os.scandir(place) as there:
+                names = [entry.name for entry in there if _may_be_session(entry)]
+                return [
+                    _look_at(begin + name, name, place) for name in names if wanted is None or wanted(name)
+                ]
+        finally:
+            os.close(place)
     except OSError as error:
-        raise StorageError.of(name, "list the folder", error, "name a folder") from error
-    return sorted(found, key=lambda log: (-log.modified, log.path))
+        raise StorageError.of(folder, "list the folder", error, "name a folder") from error
 
 
-def _may_be_log(entry: os.DirEntry[str]) -> bool:
+def _may_be_session(entry: os.DirEntry[str]) -> bool:
     name = entry.name
-    if not name.endswith(".jsonl") or name.endswith(".details.jsonl"):
+    if name[-6:] != ".jsonl" and _NAMES.fullmatch(name) is None:
+        return False
+    if ".details.jsonl" in name and _SIDECAR.fullmatch(name) is not None:
         return False
     try:
         return entry.is_file()
@@ -76,103 +115,58 @@ def _may_be_log(entry: os.DirEntry[str]) -> bool:
         return True  # such as a link that leads to itself: looking at it tells
 
 
-def _look_at(entry: os.DirEntry[str]) -> Listed:
-    path = entry.path
+_FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
+
+
+def _look_at(path: str, name: str, place: int) -> Listed:
+    """What is told by a file of this name in the folder that is open as ``place``."""
     modified, size = 0.0, 0
     try:
-        status = entry.stat()
-        modified, size = status.st_mtime, status.st_size
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        fd = os.open(name, _FLAGS, dir_fd=place)
         try:
+            status = os.fstat(fd)
+            modified, size = status.st_mtime, status.st_size
             head = os.pread(fd, _PIECE, 0)
             tail = head if size <= _PIECE else os.pread(fd, _PIECE, size - _PIECE)
+            seen = glimpse(head, tail)
+            if seen.format != "transcript-log":
+                seen = _look_again(path, fd, size, head, tail, seen)
+                seen = _named_by_file(name, seen)
         finally:
             os.close(fd)
     except OSError as error:
-        problem = f"it cannot be read: {error.strerror}"
-        return Listed(path=path, format=None, modified=modified, size=size, problem=problem)
-    first = head[: head.find(b"\n")] if b"\n" in head else head
-    # Our own header needs no further look; anything else does.
-    ours = first.startswith(_HEADER) and b'"harness":' in first
-    form: SourceFormat | None = "transcript-log" if ours else sniff(head)
-    if form is None:
-        known = head.strip(b" \t\r\n\0")
-        problem = "it is no session of a known format" if known else "it is empty"
-        return Listed(path=path, format=None, modified=modified, size=size, problem=problem)
-    session_id, started = _named_in(first.removeprefix(b"\xef\xbb\xbf"))
-    if form == "claude-code":
-        session_id, started = _named_within(head)
-    return Listed(
-        path=path,
-        format=form,
-        id=session_id,
-        started=started,
-        modified=modified,
-        size=size,
-        text=_first_user_text(head),
-        problem=_problem_of(form, first, tail),
-    )
+        return _unreadable(path, name, place, modified, size, error)
+    form, session_id, started, text, problem, is_subagent, _ = seen
+    return Listed(path, form, session_id, started, modified, size, text, problem, is_subagent)
 
 
-def _named_in(line: bytes) -> tuple[str | None, datetime | None]:
-    """The session id and the time that a file's first line gives, as far as it was read."""
-    try:
-        header = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        header = first_members(line)
-    if type(header) is not dict:
-        return None, None
-    payload = header.get("payload")
-    meta = payload if type(payload) is dict else header
-    name, time = meta.get("id"), meta.get("timestamp")
-    return name if type(name) is str else None, parse_time_leniently(time)[0]
-
-
-def _named_within(head: bytes) -> tuple[str | None, datetime | None]:
-    """The session id and the first time in a file whose records each name their session."""
-    name: str | None = None
-    time: datetime | None = None
-    for line in head.split(b"\n"):
-        record = first_members(line)
-        told = record.get("agentId" if record.get("isSidechain") else "sessionId")
-        name = name or (told if type(told) is str else None)
-        time = time or parse_time_leniently(record.get("timestamp"))[0]
-        if name is not None and time is not None:
-            break
-    return name, time
-
-
-def _first_user_text(head: bytes) -> str:
-    at = head.find(b'"user"')
-    while at >= 0:
-        end = head.find(b"\n", at)
+def _look_again(path: str, fd: int, size: int, head: bytes, tail: bytes, seen: Glimpse) -> Glimpse:
+    """What more is told by a file of another agent, or by a compressed one."""
+    if is_packed(head):
         try:
-            value = orjson.loads(head[head.rfind(b"\n", 0, at) + 1 : end if end >= 0 else len(head)])
-        except orjson.JSONDecodeError:
-            value = None
-        if type(value) is dict and not value.get("isMeta"):  # what a program said in the user's name
-            item = value.get("message") or value.get("payload") or value
-            if type(item) is dict and items.role(item) == "user" and (text := items.text(item)):
-                return " ".join(text[:400].split())[:120]
-        at = head.find(b'"user"', end) if end >= 0 else -1
-    return ""
+            return glimpse(unpacked_head(path, fd, _MORE), b"")
+        except NoZstError:
+            return Glimpse(None, problem="it is compressed: pip install 'transcript-log[zst]'")
+    if size > _PIECE and seen.format is not None and not (seen.is_persons and seen.id and seen.started):
+        return glimpse(head + os.pread(fd, _MORE, _PIECE), tail)
+    return seen
 
 
-def _problem_of(form: SourceFormat, first: bytes, tail: bytes) -> str:
-    if form == "transcript-log":
+def _named_by_file(name: str, seen: Glimpse) -> Glimpse:
+    """The same with the id that its agent gave the file in its name, if it did."""
+    by_name = _BY_NAME.get(seen.format or "")
+    found = None if by_name is None else by_name.fullmatch(name)
+    if found is None or (seen.id is not None and seen.format != "claude-code"):
+        return seen
+    return seen._replace(id=found[1])
+
+
+def _unreadable(path: str, name: str, place: int, modified: float, size: int, error: OSError) -> Listed:
+    if not modified:
         try:
-            decode_header(first)
-        except EntryError:
-            return "its header cannot be read"
-        cut = tail.rfind(b"\n", 0, -1)
-        last = tail[cut + 1 :] if cut >= 0 else b""
-        for line in (first.rstrip(b" \t\r\n"), last.rstrip(b" \t\r\n")):
-            if is_sealed(line) and not is_intact(line):
-                return "a line of it is damaged"
-    return "" if tail[-1:] == b"\n" else _unfinished(tail)
-
-
-def _unfinished(tail: bytes) -> str:
-    if tail.endswith(b"\0"):
-        return "it ends in zeros, as power loss leaves it"
-    return "its last line is not finished"
+            status = os.stat(name, dir_fd=place)
+            modified, size = status.st_mtime, status.st_size
+        except OSError:
+            pass
+    problem = f"it cannot be read: {error.strerror}"
+    return Listed(path, None, None, None, modified, size, "", problem)

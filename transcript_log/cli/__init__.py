@@ -20,6 +20,7 @@ from .context import context
 from .diff import diff
 from .export import export
 from .fork import fork
+from .import_ import import_
 from .inspect import inspect
 from .list import list_
 from .replay import replay
@@ -69,7 +70,8 @@ class _Group(click.Group):
 def main() -> None:
     """Look into the sessions of coding agents, and mend them.
 
-    FILE is a log of this package, a Codex rollout or a pi session, told apart by content.
+    FILE is a log of this package, or a session of Claude Code, Codex or pi, told apart by
+    content, or the beginning of a session's id ('transcript-log list' shows them).
 
     \b
     Example:
@@ -80,5 +82,5 @@ def main() -> None:
         getattr(stream, "reconfigure", lambda **_: None)(errors="backslashreplace")
 
 
-for _command in (replay, inspect, context, diff, check, salvage, fork, list_, stats, export):
+for _command in (replay, inspect, context, diff, check, salvage, fork, list_, import_, stats, export):
     main.add_command(_command)

@@ -1,46 +1,95 @@
-"""``transcript-log list``: the sessions in a folder."""
+"""``transcript-log list``: the sessions in a folder, and those that agents keep."""
 
 from __future__ import annotations
 
 import os
 from datetime import UTC, datetime
+from typing import Final
 
 import click
 
 from .._times import format_time
 from ..entries import Json
-from ..listing import Listed, list_logs
-from .output import echo, echo_json, show_size, show_time
-from .source import NoSuchFileError, PathType
+from ..errors import StorageError
+from ..listing import Listed, list_logs, newest_first
+from ..places import AGENTS, Home, agent_homes, list_homes
+from .naming import NoSuchFileError, shown_path
+from .output import counted, echo, echo_json, show_size, show_time
+from .source import PathType
 from .text import one_line
 
 __all__ = ["list_"]
 
-_NAME = 48
-_TEXT = 60
+_NAME: Final = 48
+_TEXT: Final = 60
 
 
 @click.command("list")
-@click.argument("folder", metavar="[DIR]", default=".", type=PathType())
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per file.")
-def list_(folder: str, as_json: bool) -> None:
-    """List the session files in a folder, newest change first.
+@click.argument("folder", metavar="[DIR]", required=False, type=PathType())
+@click.option(
+    "--agent",
+    type=click.Choice([*AGENTS, "all"]),
+    help="Whose own place to look in; all of them by default, unless DIR is given.",
+)
+@click.option("--subagents", is_flag=True, help="Also the sessions of subagents.")
+@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="The newest N.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per session.")
+def list_(folder: str | None, agent: str | None, subagents: bool, limit: int | None, as_json: bool) -> None:
+    """List sessions, newest change first.
 
-    For each: when it last changed, its size, whose it is, its name, the beginning of the first
-    user message, and what is wrong as far as its first and last few KB tell; --json adds the
-    session id and its start. DIR is the current folder if it is not given.
+    Without words: those in this folder, and those of Claude Code, Codex and pi where these
+    keep them (their environment variables count). With DIR: the session files in that folder,
+    not below it. With --agent: those of that agent. For each: when it last changed, its size,
+    whose it is, its id, the beginning of the first message of a person, and what is wrong as
+    far as its first and last few KB tell. The beginning of an id stands for its file in every
+    other command.
 
     \b
     Example:
+        transcript-log list --limit 20
+        transcript-log list --agent codex --json | jq -r 'select(.problem) | .path'
         transcript-log list sessions/
-        transcript-log list sessions/ --json | jq -r 'select(.problem) | .path'
     """
-    if "\0" in folder or not os.path.lexists(folder):
+    if folder is not None and ("\0" in folder or not os.path.lexists(folder)):
         raise NoSuchFileError(folder, "there is no such folder")
-    logs = list_logs(folder)
-    names = {log.path: one_line(os.path.basename(log.path)) for log in logs}
-    width = min(_NAME, max((len(name) for name in names.values()), default=0))
-    for log in logs:
+    whole = folder is None and agent in (None, "all")
+    homes = _homes(folder, agent)
+    kept = list_homes(homes, _tell)
+    sessions = newest_first(
+        [
+            *(list_logs(folder or ".") if whole or folder is not None else ()),
+            *(session for session in kept if subagents or not session.is_subagent),
+        ]
+    )
+    _print(sessions[:limit], as_json=as_json, by_id=folder is None)
+    if as_json:
+        return
+    if hidden := 0 if subagents else sum(session.is_subagent for session in kept):
+        echo(f"{counted(hidden, 'session')} of subagents not shown; --subagents shows them", err=True)
+    if not sessions:
+        places = [*([folder or "this folder"] if whole or folder is not None else ()), *_shown(homes)]
+        echo(one_line(f"{', '.join(places)}: no session files"), err=True)
+
+
+def _homes(folder: str | None, agent: str | None) -> list[Home]:
+    """The places to look in."""
+    if agent is None and folder is not None:
+        return []
+    return agent_homes(os.environ, [name for name in AGENTS if agent in (None, "all", name)])
+
+
+def _shown(homes: list[Home]) -> list[str]:
+    return [shown_path(home.folder) for home in homes]
+
+
+def _tell(error: StorageError) -> None:
+    echo(one_line(str(error)), err=True)
+
+
+def _print(sessions: list[Listed], *, as_json: bool, by_id: bool) -> None:
+    names = [one_line(_name(log, by_id=by_id)) for log in sessions]
+    width = min(_NAME, max(map(len, names), default=0))
+    for log, name in zip(sessions, names, strict=True):
         if as_json:
             echo_json(_as_json(log))
             continue
@@ -50,12 +99,15 @@ def list_(folder: str, as_json: bool) -> None:
             f"{show_time(_modified(log)):<20}",
             f"{show_size(log.size):>10}",
             f"{log.format or 'unknown':<14}",
-            f"{names[log.path]:<{width}}",
+            f"{name:<{width}}",
             *filter(None, (text, problem)),
         )
         echo("  ".join(columns).rstrip())
-    if not logs and not as_json:
-        echo(one_line(f"{folder}: no session files"), err=True)
+
+
+def _name(log: Listed, *, by_id: bool) -> str:
+    """What a session is called: by its id, or as a file of the folder that was named."""
+    return log.id if by_id and log.id else os.path.basename(log.path)
 
 
 def _as_json(log: Listed) -> dict[str, Json]:
@@ -69,6 +121,7 @@ def _as_json(log: Listed) -> dict[str, Json]:
         "size": log.size,
         "text": log.text,
         "problem": log.problem or None,
+        "subagent": log.is_subagent,
     }
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import errno
 import os
+import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
 import click
 
-from .._logfile.files import telling
+from .._logfile.files import copy_bytes, telling
 from .._logfile.reader import TooLongError, raw_lines
 from .._reading import opened
+from .._zst import Unpacked, is_packed, unpacked_head
 from ..check import check_entries, check_scan
 from ..entries import Entry, Header, Json
 from ..errors import CorruptLogError, HeaderError, StorageError, VersionError
@@ -23,19 +25,20 @@ from ..importers.codex import import_codex
 from ..importers.pi import import_pi
 from ..jsonl import JsonlStore
 from ..store import DetailKey
-from .text import one_line
+from .naming import NoSuchFileError, may_be_id, session_named
 
 __all__ = [
     "FORMAT_NAMES",
     "FileType",
+    "Foreign",
     "NewFileType",
-    "NoSuchFileError",
     "PathType",
     "Session",
     "as_given",
     "file_argument",
     "open_session",
     "open_store",
+    "read_foreign",
 ]
 
 _HEAD: Final = 1 << 16
@@ -65,6 +68,7 @@ class Session:
         size: In bytes.
         sealing: For a log of ours: entries with and without a checksum.
         linked: The sessions of subagents that stand in the same file.
+        packed: Whether the file is compressed. Places in it are those of what it decompresses to.
     """
 
     path: str
@@ -78,17 +82,9 @@ class Session:
     size: int = 0
     sealing: tuple[int, int] | None = None
     linked: tuple[Imported, ...] = ()
+    packed: bool = False
 
     __hash__ = None  # type: ignore[assignment]  # entries hold dicts
-
-
-class NoSuchFileError(click.ClickException):
-    """What was named is not there."""
-
-    exit_code = 2
-
-    def __init__(self, path: str, what: str = "there is no such file") -> None:
-        super().__init__(one_line(f"{path or repr(path)}: {what}"))
 
 
 class PathType(click.Path):
@@ -99,13 +95,18 @@ class PathType(click.Path):
 
 
 class FileType(PathType):
-    """A path that must name something. A missing file is told apart from one that cannot be read."""
+    """A path that must name something, or the beginning of a session id.
+
+    A file that is there goes before an id. A missing one is told apart from one that cannot be read.
+    """
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         path = super().convert(value, param, ctx)
         try:
             os.stat(path)
         except (FileNotFoundError, NotADirectoryError):
+            if may_be_id(path):
+                return session_named(path)
             raise NoSuchFileError(path) from None
         except ValueError:
             what = "a path cannot hold a NUL" if "\0" in path else "no file can have such a name"
@@ -129,12 +130,55 @@ file_argument = click.argument("file", type=FileType())
 """The session file that a command is about."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foreign:
+    """A session of another agent, as it was found in a file. See :class:`Session` for the rest."""
+
+    path: str
+    format: SourceFormat
+    imported: Imported
+    size: int
+    packed: bool
+
+    __hash__ = None  # type: ignore[assignment]  # entries hold dicts
+
+
 def open_session(path: str) -> Session:
     """The session in a file, whoever wrote it; read round damage.
 
     Raises:
         StorageError: It cannot be read, or is no regular file.
         HeaderError: It is no session, or one that cannot be read here.
+        NoZstError: It is compressed, and nothing is installed that decompresses it.
+    """
+    found = read_foreign(path)
+    if isinstance(found, Foreign):
+        return _imported(found)
+    packed, known = found
+    try:
+        return _scanned_packed(path) if packed else _scanned(path)
+    except VersionError:
+        raise
+    except HeaderError as error:
+        if not known:
+            raise _refused(path, "this is no session of a known format", _reads()) from error
+        advice = "without a header no entry can be read"
+        raise _refused(path, error.reason, advice, error.line, error.offset) from error
+
+
+def read_foreign(path: str, *, keep_unknown: bool = False) -> Foreign | tuple[bool, bool]:
+    """The session of another agent that a file holds.
+
+    Of any other file it says whether it is compressed, and whether it is known for a log of ours.
+
+    Args:
+        path: The file.
+        keep_unknown: Whether records that nothing else is made of become opaque entries.
+
+    Raises:
+        StorageError: It cannot be read, or is no regular file.
+        HeaderError: It is a session that cannot be read here, or empty.
+        NoZstError: It is compressed, and nothing is installed that decompresses it.
     """
     with opened(path) as fd, telling(path, "read"):
         if fd is None:
@@ -143,27 +187,25 @@ def open_session(path: str) -> Session:
         size = os.fstat(fd).st_size
         if not size:
             raise _refused(path, "the file is empty: there is no session in it")
+        packed = is_packed(head)
+        if packed:
+            head = unpacked_head(path, fd, _HEAD)
+            if not head:
+                raise _refused(path, "the file is compressed, and nothing comes of decompressing it")
         form = sniff(head)
         importer = None if form is None else _IMPORTERS.get(form)
         if form is not None and importer is not None:
-            return _imported(path, form, size, _import(importer, path, fd))
+            imported = _import(importer, path, fd, packed=packed, keep_unknown=keep_unknown)
+            return Foreign(path=path, format=form, imported=imported, size=size, packed=packed)
     if form not in (None, "transcript-log"):
         raise _refused(path, f"this is {FORMAT_NAMES[form]}, which this version cannot read", _reads())
-    try:
-        return _scanned(path)
-    except VersionError:
-        raise
-    except HeaderError as error:
-        if form is None:
-            raise _refused(path, "this is no session of a known format", _reads()) from error
-        advice = "without a header no entry can be read"
-        raise _refused(path, error.reason, advice, error.line, error.offset) from error
+    return packed, form is not None
 
 
 def _reads() -> str:
-    """What can be read, in words."""
-    *names, last = (FORMAT_NAMES[form] for form in ("transcript-log", *_IMPORTERS))
-    return f"it reads {', '.join(names)} and {last}"
+    """What this version reads, as advice."""
+    *others, last = (FORMAT_NAMES[form] for form in ("transcript-log", *_IMPORTERS))
+    return f"it reads {', '.join(others)} and {last}"
 
 
 def _refused(path: str, reason: str, advice: str = "", line: int = 1, offset: int = 0) -> HeaderError:
@@ -179,6 +221,9 @@ def open_store(path: str) -> JsonlStore:
     """
     with opened(path) as fd, telling(path, "read"):
         form = None if fd is None else sniff(os.pread(fd, _HEAD, 0))
+        packed = fd is not None and is_packed(os.pread(fd, 4, 0))
+    if packed:
+        raise _refused(path, "it is compressed, and so never written to", "decompress it first")
     if form not in (None, "transcript-log"):
         raise _refused(path, f"this is {FORMAT_NAMES[form]}, which is never written to")
     return JsonlStore(path)
@@ -212,6 +257,59 @@ def _scanned(path: str) -> Session:
     )
 
 
+def _scanned_packed(path: str) -> Session:
+    """A compressed log of ours, decompressed into a folder of its own while it is read."""
+    name = os.path.basename(path).removesuffix(".zst").removesuffix(".jsonl")
+    sidecars = [os.path.join(os.path.dirname(path), f"{name}.details.jsonl{end}") for end in ("", ".zst")]
+    with tempfile.TemporaryDirectory(prefix="transcript-log-") as folder:
+        log = os.path.join(folder, "log.jsonl")
+        fault = _unpack(path, log)
+        beside = next((sidecar for sidecar in sidecars if os.path.exists(sidecar)), sidecars[0])
+        beside_fault = _unpack(beside, os.path.join(folder, "log.details.jsonl"))
+        try:
+            session = _scanned(log)
+        except HeaderError as error:
+            error.path = path
+            raise
+    names = {log: path, os.path.join(folder, "log.details.jsonl"): beside}
+    faults = [*_packed_findings(path, fault), *_packed_findings(beside, beside_fault)]
+
+    def named(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+        renamed = (replace(finding, path=names.get(finding.path or "", finding.path)) for finding in findings)
+        return (*renamed, *faults)
+
+    return replace(
+        session,
+        path=path,
+        file_findings=named(session.file_findings),
+        findings=named(session.findings),
+        size=os.stat(path).st_size,
+        packed=True,
+    )
+
+
+def _unpack(path: str, to: str) -> str:
+    """Decompress a file, or copy one that is not; says why that ended early. A missing one is none."""
+    with opened(path) as fd:
+        if fd is None:
+            return ""
+        with telling(path, "read"):
+            packed = is_packed(os.pread(fd, 4, 0))
+        with telling(to, "decompress the log"), open(to, "wb") as out:
+            if not packed:
+                copy_bytes(fd, 0, os.fstat(fd).st_size, out.fileno())
+                return ""
+            source = Unpacked(path, fd)
+            while piece := source.read(1 << 20):
+                out.write(piece)
+    return source.fault
+
+
+def _packed_findings(path: str, fault: str) -> list[Finding]:
+    message = f"the file is damaged: {fault}; what stands before was read"
+    return [Finding(rule="compressed", severity="error", message=message, path=path)] if fault else []
+
+
 def as_given(path: str, found: str) -> str:
     """The path of a log, or of a file beside it, in the words in which the log was named."""
     # A store tells the real path: that of a link's target stands in another folder.
@@ -228,7 +326,9 @@ def _named(findings: Iterable[Finding], path: str) -> tuple[Finding, ...]:
 class _Importer(Protocol):
     """What reads the lines of another agent's session."""
 
-    def __call__(self, lines: Iterable[bytes], *, path: str | None = None) -> Imported: ...
+    def __call__(
+        self, lines: Iterable[bytes], *, path: str | None = None, keep_unknown: bool = False
+    ) -> Imported: ...
 
 
 _IMPORTERS: Final[Mapping[SourceFormat, _Importer]] = {
@@ -238,21 +338,26 @@ _IMPORTERS: Final[Mapping[SourceFormat, _Importer]] = {
 }
 
 
-def _import(importer: _Importer, path: str, fd: int) -> Imported:
+def _import(importer: _Importer, path: str, fd: int, *, packed: bool, keep_unknown: bool) -> Imported:
+    source = Unpacked(path, fd) if packed else None
     try:
-        return importer(raw_lines(fd, 0), path=path)
+        lines = raw_lines(fd, 0) if source is None else source.lines()
+        imported = importer(lines, path=path, keep_unknown=keep_unknown)
     except TooLongError:
         raise CorruptLogError(
             path, 1, 0, "a line is too long to be read", "split it, or leave it out"
         ) from None
+    faults = [] if source is None else _packed_findings(path, source.fault)
+    return replace(imported, findings=(*imported.findings, *faults)) if faults else imported
 
 
-def _imported(path: str, form: SourceFormat, size: int, imported: Imported) -> Session:
+def _imported(found: Foreign) -> Session:
+    imported = found.imported
     details = imported.details_by_call
-    said = check_entries(imported.entries, details, places=imported.places, path=path)
+    said = check_entries(imported.entries, details, places=imported.places, path=found.path)
     return Session(
-        path=path,
-        format=form,
+        path=found.path,
+        format=found.format,
         # The harness that it names would be that of a log made of it.
         header=replace(imported.header, harness=None),
         entries=imported.entries,
@@ -260,6 +365,7 @@ def _imported(path: str, form: SourceFormat, size: int, imported: Imported) -> S
         file_findings=imported.findings,
         findings=tuple(sorted((*imported.findings, *said), key=lambda finding: finding.line or 0)),
         source_counts=imported.counts,
-        size=size,
+        size=found.size,
+        packed=found.packed,
         linked=imported.linked,
     )

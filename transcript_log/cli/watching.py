@@ -34,7 +34,8 @@ def watch(session: Session) -> Iterator[Event]:
     A call that was given unanswered is given once more when its output comes, and a response
     of which more is told later once more with that.
     """
-    if session.format == "transcript-log":
+    # A compressed log of ours is read whole each time, as a session of another agent is.
+    if session.format == "transcript-log" and not session.packed:
         return added_events(session.entries, session.details, _our_batches(session))
     return _foreign_events(session)
 

@@ -33,7 +33,16 @@ from ..entries import (
     RunEntry,
 )
 from ..errors import EntryError
-from .rules import INT64, PAYLOADS, RUN_STATUSES, UINT64, check_context, check_invocation, check_run
+from .rules import (
+    INT64,
+    PAYLOADS,
+    RUN_STATUSES,
+    TIME_UNKNOWN,
+    UINT64,
+    check_context,
+    check_invocation,
+    check_run,
+)
 
 __all__ = [
     "decode_detail",
@@ -159,10 +168,14 @@ def entry_from_value(value: Json, doubt: Doubt | None = None) -> Entry:
         raise EntryError("$.id", "the entry id is empty")
     if time is None and doubt is None:
         raise EntryError("$.timestamp", f"the time of entry {entry_id!r} is empty")
+    is_untimed = value.get(TIME_UNKNOWN) is True
+    if is_untimed:
+        time = None
     if not known:
         if not kind or kind == "session":
             raise EntryError("$.type", f"the entry {entry_id!r} has no type of an entry ({kind!r})")
-        data = {k: v for k, v in value.items() if k not in ("id", "timestamp", "type", "crc")}
+        own = {"id", "timestamp", "type", "crc", *((TIME_UNKNOWN,) if is_untimed else ())}
+        data = {key: item for key, item in value.items() if key not in own}
         return OpaqueEntry(id=entry_id, timestamp=time, type=kind, data=data)
     strangers = [name for name in PAYLOADS if name != kind and payload[name] is not None]
     if kind != "message" and payload["invocation"] is not None:

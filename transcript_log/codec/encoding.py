@@ -25,7 +25,16 @@ from ..entries import (
     RunEntry,
 )
 from ..errors import EntryError
-from .rules import INT64, PAYLOADS, RUN_STATUSES, check_context, check_invocation, check_run
+from .rules import (
+    INT64,
+    NO_TIME,
+    PAYLOADS,
+    RUN_STATUSES,
+    TIME_UNKNOWN,
+    check_context,
+    check_invocation,
+    check_run,
+)
 
 __all__ = ["encode_detail", "encode_entry", "encode_header"]
 
@@ -34,8 +43,12 @@ __all__ = ["encode_detail", "encode_entry", "encode_header"]
 _ENTRIES: Final = (MessageEntry, ContextEntry, CompactionEntry, RunEntry, OpaqueEntry)
 
 
-def encode_entry(entry: Entry) -> bytes:
+def encode_entry(entry: Entry, *, untimed: bool = False) -> bytes:
     """The JSON object of an entry, unsealed and without a line feed.
+
+    Args:
+        entry: The entry.
+        untimed: Whether its time may be unknown, as that of an entry of another agent's session.
 
     Raises:
         EntryError: The entry breaks a rule, or holds a value that JSON would not give back.
@@ -44,11 +57,11 @@ def encode_entry(entry: Entry) -> bytes:
         raise EntryError("$", f"a {type(entry).__name__} is no entry")
     if type(entry.id) is not str or not entry.id:
         raise EntryError("$.id", "the entry id is empty or no text")
-    line: dict[str, Json] = {
-        "id": entry.id,
-        "timestamp": _time_out(entry.timestamp, "$.timestamp", "the entry has no time"),
-        "type": entry.type,
-    }
+    no_time = untimed and entry.timestamp is None
+    time = NO_TIME if no_time else _time_out(entry.timestamp, "$.timestamp", "the entry has no time")
+    line: dict[str, Json] = {"id": entry.id, "timestamp": time, "type": entry.type}
+    if no_time:
+        line[TIME_UNKNOWN] = True
     match entry:
         case MessageEntry():
             _message_out(entry, line)
@@ -62,7 +75,7 @@ def encode_entry(entry: Entry) -> bytes:
             if type(kind) is not str or not kind or kind in PAYLOADS or kind == "session":
                 raise EntryError("$.type", f"{kind!r} is no type of an opaque entry")
             for key, value in data.items():
-                if key in ("id", "timestamp", "type", "crc"):
+                if key in line or key == "crc" or (key == TIME_UNKNOWN and value is True):
                     raise EntryError("$", f"the key {key!r} is not the data's of an opaque entry to give")
                 line[key] = value
         case _:

@@ -7,7 +7,17 @@ from typing import Final
 from ..entries import ContextAttachment, Invocation, Json, Run
 from ..errors import EntryError
 
-__all__ = ["INT64", "PAYLOADS", "RUN_STATUSES", "UINT64", "check_context", "check_invocation", "check_run"]
+__all__ = [
+    "INT64",
+    "NO_TIME",
+    "PAYLOADS",
+    "RUN_STATUSES",
+    "TIME_UNKNOWN",
+    "UINT64",
+    "check_context",
+    "check_invocation",
+    "check_run",
+]
 
 INT64: Final = (-(2**63), 2**63 - 1)
 UINT64: Final = (0, 2**64 - 1)
@@ -18,6 +28,12 @@ PAYLOADS: Final = ("message", "context", "compaction", "run")
 
 RUN_STATUSES: Final = ("completed", "failed", "cancelled")
 """How a run may end."""
+
+TIME_UNKNOWN: Final = "timeUnknown"
+"""The key that says, with true, that an entry's time stands there because one has to."""
+
+NO_TIME: Final = "1970-01-01T00:00:00Z"
+"""The time that stands there then."""
 
 
 def check_invocation(invocation: Invocation, message: Json) -> None:

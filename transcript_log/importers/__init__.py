@@ -12,11 +12,12 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from hashlib import sha256
 from typing import Any, Final, Literal, NamedTuple, NoReturn
 
 from .. import _json
-from ..entries import Detail, Entry, Header, Json
+from ..entries import Detail, Entry, Header, Json, OpaqueEntry
 from ..errors import EntryError
 from ..findings import Finding
 from ..store import Place
@@ -29,8 +30,13 @@ __all__ = [
     "entry_id",
     "first_members",
     "is_doubtful",
+    "opaque_entry",
     "sniff",
 ]
+
+
+SourceFormat = Literal["transcript-log", "codex", "claude-code", "pi"]
+"""Who wrote a session file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +80,19 @@ def entry_id(session: str, line: int, ordinal: int) -> str:
     The same source gives the same ids each time it is imported.
     """
     return sha256(f"{session}\n{line}\n{ordinal}".encode("utf-8", "surrogatepass")).hexdigest()[:24]
+
+
+def opaque_entry(
+    id: str, timestamp: datetime | None, source: SourceFormat, kind: str, record: Mapping[str, Json]
+) -> OpaqueEntry:
+    """A record that no entry can tell, kept whole: what an importer makes with ``keep_unknown``.
+
+    The entry's type is the source and the kind, as in ``codex:inter_agent_communication``; its
+    data hold the record, as decoded, under ``record``. It never changes a context.
+    """
+    return OpaqueEntry(
+        id=id, timestamp=timestamp, type=f"{source}:{kind or 'record'}", data={"record": dict(record)}
+    )
 
 
 # ------------------------------------------------------------------------ reading lines
@@ -258,9 +277,6 @@ def _leading(text: bytes) -> list[Json]:
 
 
 # ------------------------------------------------------------------- telling them apart
-
-SourceFormat = Literal["transcript-log", "codex", "claude-code", "pi"]
-"""Who wrote a session file."""
 
 _CODEX_TYPES: Final = frozenset(
     {

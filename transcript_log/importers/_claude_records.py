@@ -129,7 +129,7 @@ class Records:
                 self.tally.compactions += 1
                 self.is_compacted = True
             if type(kind) is not str:
-                self._telling.note(record, "not-imported", "a record without a type")
+                self._telling.leave_out(record, "a record without a type")
             elif (take := _OTHERS.get(kind)) is not None:
                 take(self, record, value)
             else:
@@ -273,7 +273,7 @@ class Records:
         if is_read and not node.flags & REFUSED:
             node.extra = value if type(subtype) is str else {**value, "subtype": ""}
         if not is_read:
-            self._telling.note(record, "not-imported", f"system/{subtype}")
+            self._telling.leave_out(record, f"system/{subtype}")
 
     def _take_attachment(self, record: SourceRecord, value: dict[str, Json]) -> None:
         node = self._node(record, value, "attachment", self._said_by(value))
@@ -431,7 +431,7 @@ class Records:
         elif kind in _NOT_APPLIED:
             self._telling.tell(record, "not-applied", "warning", _NOT_APPLIED[kind])
         else:
-            self._telling.note(record, "not-imported", kind)
+            self._telling.leave_out(record, kind)
 
     def _take_odd(self, record: SourceRecord, value: dict[str, Json], kind: str) -> None:
         """A record without a message: others may follow it."""

@@ -103,14 +103,14 @@ class Entries:
             case "session_info":
                 self.name = _text(value.get("name")) or self.name
             case "custom":
-                self._telling.note(record, "not-imported", f"custom/{value.get('customType')}")
+                self._telling.leave_out(record, f"custom/{value.get('customType')}")
             case "leaf":
                 pass
             case _ if kind in SETTINGS:
                 if node.live:
                     self._attach(node, kind)
             case _:
-                self._telling.note(record, "not-imported", kind)
+                self._telling.leave_out(record, kind)
 
     def _label(self, target: Json, label: Json) -> None:
         """A mark on an entry, or the end of it."""

@@ -28,10 +28,19 @@ class Telling:
         notes: What is told once however often it is met, by rule: how bad it is, and a sentence
             with ``{number}`` and ``{about}`` in it.
         path: For the findings.
+        keep_unknown: Whether records that no entry tells are kept.
+
+    Attributes:
+        path: For the findings.
+        kept: Those that are, each with what it is called.
     """
 
-    def __init__(self, notes: Mapping[str, tuple[Severity, str]], path: str | None) -> None:
+    def __init__(
+        self, notes: Mapping[str, tuple[Severity, str]], path: str | None, *, keep_unknown: bool = False
+    ) -> None:
         self.path: Final = path
+        self.kept: Final[list[tuple[SourceRecord, str]]] = []
+        self._keep_unknown: Final = keep_unknown
         self._notes: Final = notes
         self._found: list[Finding] = []
         self._seen: dict[tuple[str, str], list[int]] = {}  # line, offset, how often
@@ -57,6 +66,14 @@ class Telling:
                 call=call,
             )
         )
+
+    def leave_out(self, record: SourceRecord, kind: str) -> None:
+        """Note a record that no entry tells, and keep it if that was asked for."""
+        if not self._keep_unknown:
+            self.note(record, "not-imported", kind)
+        elif not self.is_refused(record._replace(is_doubtful=True)):
+            self.note(record, "kept-unknown", kind)
+            self.kept.append((record, kind))
 
     def is_refused(self, record: SourceRecord) -> bool:
         """Whether a log could not give a record back as it is; that is told."""

@@ -31,23 +31,27 @@ from ._claude_nodes import CHAINED, SIDECHAIN, Node, as_text
 from ._claude_records import Records, stored_part
 from ._claude_tree import Tree
 from ._telling import Telling
+from ._unknown import with_unknown
 
 __all__ = ["import_claude_code", "link_subagent"]
 
 
-def import_claude_code(lines: Iterable[bytes], *, path: str | None = None) -> Imported:
+def import_claude_code(
+    lines: Iterable[bytes], *, path: str | None = None, keep_unknown: bool = False
+) -> Imported:
     """A Claude Code session, or the file of one of its subagents, as entries.
 
     Args:
         lines: The physical lines of the file, with their line ends.
         path: Named in findings and errors.
+        keep_unknown: Whether records that nothing is made of become opaque entries.
 
     Raises:
         HeaderError: Not one record of Claude Code is in it. Damage alone raises nothing.
     """
     with collector_paused():
         source = SourceLines(lines, path, stored_part)
-        telling = Telling(_NOTES, path)
+        telling = Telling(_NOTES, path, keep_unknown=keep_unknown)
         records = Records(telling)
         for record in source:
             records.take(record)
@@ -95,6 +99,7 @@ def _source_of(imported: Imported) -> Mapping[str, Json]:
 
 
 _NOTES: Final[Mapping[str, tuple[Severity, str]]] = {
+    "kept-unknown": ("note", "kept as it is, here and after: {about} ({number} times)"),
     "not-imported": ("note", "not taken over, here and after: {about} ({number} times)"),
     "odd-record": ("warning", "records that cannot be read, here and after: {number}; {about}"),
     "odd-replacement": ("warning", "replacements that name no call or no text, here and after: {number}"),
@@ -197,10 +202,14 @@ class _File:
         self._tell_of_subagents(writer, others)
         header = self._header(main)
         findings = (*self._source.findings, *self._telling.findings())
+        session = records.session or ""
+        entries, places = with_unknown(
+            writer.entries, writer.places, self._telling.kept, session, "claude-code"
+        )
         return Imported(
             header=header,
-            entries=tuple(writer.entries),
-            places=tuple(writer.places),
+            entries=entries,
+            places=places,
             details=tuple(writer.details),
             findings=tuple(sorted(findings, key=lambda finding: finding.line or 0)),
             counts={

@@ -46,7 +46,7 @@ from ..errors import HeaderError
 from ..families import Target
 from ..findings import Finding, Severity
 from ..items.shapes import is_from_model
-from . import Imported, SourceLines, SourceRecord, entry_id, is_doubtful
+from . import Imported, SourceLines, SourceRecord, entry_id, is_doubtful, opaque_entry
 from ._codex_outcomes import event_outcome, told_outcome
 from ._codex_turns import Start, Turns
 from ._codex_usage import Usages
@@ -54,12 +54,13 @@ from ._codex_usage import Usages
 __all__ = ["import_codex"]
 
 
-def import_codex(lines: Iterable[bytes], *, path: str | None = None) -> Imported:
+def import_codex(lines: Iterable[bytes], *, path: str | None = None, keep_unknown: bool = False) -> Imported:
     """A Codex rollout as entries.
 
     Args:
         lines: The physical lines of the file, with their line ends.
         path: Named in findings and errors.
+        keep_unknown: Whether records that nothing else is made of become opaque entries.
 
     Raises:
         HeaderError: Not one record of Codex is in it. Damage alone raises nothing.
@@ -68,7 +69,7 @@ def import_codex(lines: Iterable[bytes], *, path: str | None = None) -> Imported
     first = list(_first_lines(rest))
     document = _document(first, rest)
     source = SourceLines(chain(first, rest), path)
-    rollout = _Rollout(path)
+    rollout = _Rollout(path, keep_unknown)
     for record in source if document is None else document:
         rollout.take(record)
     return rollout.finish(source)
@@ -126,6 +127,7 @@ _MADE_MESSAGES: Final = (
 )
 _NOTES: Final[Mapping[str, tuple[Severity, str]]] = {
     "not-imported": ("note", "not taken over, here and after: {about} ({number} times)"),
+    "kept-unknown": ("note", "kept as opaque entries, here and after: {about} ({number} times)"),
     "inherited-history": (
         "note",
         "further session headers, here and after: {number}; they came along with inherited history",
@@ -172,8 +174,9 @@ class _Seen:
 class _Rollout:
     """The entries so far, and what the next record has to be compared with."""
 
-    def __init__(self, path: str | None) -> None:
+    def __init__(self, path: str | None, keep_unknown: bool) -> None:
         self._path = path
+        self._keep_unknown = keep_unknown
         self._entries: list[Entry] = []
         self._findings: list[Finding] = []
         self._header: Header | None = None
@@ -217,6 +220,8 @@ class _Rollout:
             self._tell(
                 record, "odd-record", "warning", "the record has no type, or a payload that is no object"
             )
+            if self._keep_unknown:
+                self._leave_out(record, "", None, "a record like this")
             return
         time = self._time(record, record.value.get("timestamp"))
         match kind:
@@ -234,7 +239,7 @@ class _Rollout:
                 self._event(record, payload, time)
             case _:
                 self._known += kind.startswith("inter_agent_communication")
-                self._note(record, "not-imported", kind)
+                self._leave_out(record, kind, time)
                 return
         self._known += 1
 
@@ -252,8 +257,10 @@ class _Rollout:
         ):
             self._known += 1
             self._item(record, value, None)
+        elif type(kind) is str:
+            self._leave_out(record, kind, None)
         else:
-            self._note(record, "not-imported", kind if type(kind) is str else "a record without a type")
+            self._leave_out(record, "", None, "a record without a type")
 
     def _meta(self, record: SourceRecord, meta: dict[str, Json], time: datetime | None) -> None:
         if self._header is not None:
@@ -466,25 +473,26 @@ class _Rollout:
             case "token_count":
                 self._token_count(event.get("info"))
             case "item_completed":
-                self._item_completed(record, event)
+                self._item_completed(record, event, time)
             case _ if kind in _ECHOES:
                 pass
             case _ if kind.endswith("_end") or kind == "dynamic_tool_call_response":
-                self._outcome(record, kind, event, event.get("call_id") or event.get("callId"))
+                self._outcome(record, kind, event, event.get("call_id") or event.get("callId"), time)
             case _:
-                self._note(record, "not-imported", f"event_msg/{kind}")
+                self._leave_out(record, f"event_msg/{kind}", time)
 
-    def _item_completed(self, record: SourceRecord, event: dict[str, Json]) -> None:
+    def _item_completed(self, record: SourceRecord, event: dict[str, Json], time: datetime | None) -> None:
         item = event.get("item")
         kind = _text(item.get("type")) if type(item) is dict else None
         if kind not in _ECHOED_ITEMS:
-            self._outcome(
-                record, kind or "item_completed", item, item.get("id") if type(item) is dict else None
-            )
+            call_id = item.get("id") if type(item) is dict else None
+            self._outcome(record, kind or "item_completed", item, call_id, time)
 
-    def _outcome(self, record: SourceRecord, kind: str, data: Json, call_id: Json) -> None:
+    def _outcome(
+        self, record: SourceRecord, kind: str, data: Json, call_id: Json, time: datetime | None
+    ) -> None:
         if type(data) is not dict or _text(call_id) is None:
-            self._note(record, "not-imported", f"event_msg/{kind} without a call")
+            self._leave_out(record, f"event_msg/{kind}", time, f"event_msg/{kind} without a call")
         elif not self._is_refused(record):
             self._told.append((call_id, len(self._entries), event_outcome(kind, data)))
 
@@ -656,6 +664,14 @@ class _Rollout:
                 f"a log cannot give this record back as it is: {reason}; left out",
             )
         return reason is not None
+
+    def _leave_out(self, record: SourceRecord, kind: str, time: datetime | None, about: str = "") -> None:
+        """Note a record that no entry tells, and keep it if that was asked for."""
+        if not self._keep_unknown:
+            self._note(record, "not-imported", about or kind)
+        elif not self._is_refused(record):
+            self._note(record, "kept-unknown", about or kind)
+            self._entries.append(opaque_entry(self._id(record), time, "codex", kind, record.value))
 
     def _note(self, record: SourceRecord, rule: str, about: str = "") -> None:
         """Count what is told once, at its first place."""

@@ -20,22 +20,24 @@ from . import Imported, SourceLines, SourceRecord
 from ._pi_entries import SETTINGS, Entries
 from ._pi_tree import Node, Tree
 from ._telling import Telling
+from ._unknown import with_unknown
 
 __all__ = ["import_pi"]
 
 
-def import_pi(lines: Iterable[bytes], *, path: str | None = None) -> Imported:
+def import_pi(lines: Iterable[bytes], *, path: str | None = None, keep_unknown: bool = False) -> Imported:
     """A session of pi as entries.
 
     Args:
         lines: The physical lines of the file, with their line ends.
         path: Named in findings and errors.
+        keep_unknown: Whether records that nothing is made of become opaque entries.
 
     Raises:
         HeaderError: Not one record of pi is in it. Damage alone raises nothing.
     """
     source = SourceLines(lines, path)
-    file = _File(path)
+    file = _File(path, keep_unknown=keep_unknown)
     with collector_paused():
         for record in source:
             file.take(record, source)
@@ -59,6 +61,7 @@ _KINDS: Final = SETTINGS | {
     "session_info",
 }
 _NOTES: Final[Mapping[str, tuple[Severity, str]]] = {
+    "kept-unknown": ("note", "kept as it is, here and after: {about} ({number} times)"),
     "not-imported": ("note", "not taken over, here and after: {about} ({number} times)"),
     "unreadable-time": (
         "warning",
@@ -91,9 +94,9 @@ _NOTES: Final[Mapping[str, tuple[Severity, str]]] = {
 class _File:
     """The entries of the file, and then those that are made of them."""
 
-    def __init__(self, path: str | None) -> None:
+    def __init__(self, path: str | None, *, keep_unknown: bool) -> None:
         self._path = path
-        self._telling = Telling(_NOTES, path)
+        self._telling = Telling(_NOTES, path, keep_unknown=keep_unknown)
         self._nodes: list[Node] = []
         self._header: SourceRecord | None = None
         self._known = 0
@@ -171,10 +174,13 @@ class _File:
             (*source.findings, *self._telling.findings(), *self._headless()),
             key=lambda finding: finding.line or 0,
         )
+        made, places = with_unknown(
+            entries.made, entries.places, self._telling.kept, _text(header.get("id")) or "", "pi"
+        )
         return Imported(
             header=made_header,
-            entries=tuple(entries.made),
-            places=entries.places,
+            entries=made,
+            places=places,
             details=tuple(entries.details()),
             findings=tuple(findings),
             counts={
