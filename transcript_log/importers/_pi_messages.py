@@ -43,7 +43,7 @@ def item_of(message: dict[str, Json]) -> tuple[Item, bool]:
     source = {key: value for key, value in message.items() if key != "timestamp"}
     match role:
         case "bashExecution":
-            return said_item(bash_text(message), source, time), not message.get("excludeFromContext")
+            return said_item(_bash_text(message), source, time), not message.get("excludeFromContext")
         case "custom" | "hookMessage":
             content = source.pop("content", None)
             if type(content) is list:
@@ -73,7 +73,7 @@ def custom_item(content: list[Any], source: Mapping[str, Json], time: Json) -> I
     return {**item, "importedFrom": {"format": "pi", **source}}
 
 
-def bash_text(message: Mapping[str, Json]) -> str:
+def _bash_text(message: Mapping[str, Json]) -> str:
     """What pi tells a model of a command that the user ran."""
     output = _text(message.get("output"))
     text = f"Ran `{_text(message.get('command'))}`\n" + (f"```\n{output}\n```" if output else "(no output)")
