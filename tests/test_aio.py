@@ -687,6 +687,91 @@ if child:
         assert sorted(texts(session)) == ["child", "parent", "parent again"]
 
 
+ENDINGS: Final = {
+    "in another thread": (
+        "import threading, time\n"
+        "def run():\n"
+        "    time.sleep(0.2)  # the main thread has ended by then\n"
+        "    asyncio.run(main())\n"
+        "threading.Thread(target=run).start()\n"
+    ),
+    "at exit": "import atexit\natexit.register(lambda: asyncio.run(main()))\n",
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS.values(), ids=ENDINGS)
+def test_a_session_works_while_the_interpreter_ends(log: Path, ending: str) -> None:
+    code = """
+import asyncio, sys
+from transcript_log.aio import AsyncSession
+
+async def main():
+    async with await AsyncSession.create(sys.argv[1]) as session:
+        for number in range(5):
+            await session.add({"role": "user", "content": str(number)})
+
+"""
+    done = run_python(code + ending, log)
+    assert done.returncode == 0, done.stderr
+    with Session.open(log) as session:
+        assert texts(session) == ["0", "1", "2", "3", "4"]
+
+
+def test_a_child_process_may_go_on_with_its_parents_session(log: Path) -> None:
+    code = """
+import asyncio, os, sys, time
+from transcript_log import Session
+from transcript_log.aio import AsyncSession
+
+class Slow(Session):
+    def add(self, *items, **more):
+        time.sleep(0.3)
+        return super().add(*items, **more)
+
+session = AsyncSession(Slow.open(sys.argv[1], mode="shared"))
+loop = asyncio.new_event_loop()
+task = loop.create_task(session.add({"role": "user", "content": "parent"}))
+loop.run_until_complete(asyncio.sleep(0.05))
+child = os.fork()  # while a write is under way
+if child == 0:
+    asyncio.new_event_loop().run_until_complete(session.add({"role": "user", "content": "child"}))
+    os._exit(0)
+loop.run_until_complete(task)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    Session.create(log).close()
+    done = run_python(code, log)
+    assert done.returncode == 0, done.stderr
+    with Session.open(log) as session:
+        assert sorted(texts(session)) == ["child", "parent"]
+
+
+def test_an_error_after_the_end_of_the_loop_is_warned_of() -> None:
+    code = """
+import asyncio, time
+from transcript_log import StorageError
+from transcript_log.aio import AsyncSession
+from transcript_log.memory import MemoryStore
+
+class Full(MemoryStore):
+    def append(self, *entries, **more):
+        if entries:
+            time.sleep(0.3)
+            raise StorageError("m", "write", "no space left")
+        return super().append(*entries, **more)
+
+async def main():
+    session = await AsyncSession.over(Full())
+    asyncio.create_task(session.add({"role": "user", "content": "x"}))
+    await asyncio.sleep(0.05)
+
+asyncio.run(main())
+"""
+    done = run_python(code)
+    assert "no space left" in done.stderr
+    assert "has failed" in done.stderr
+
+
 def test_a_killed_program_leaves_what_was_acknowledged(log: Path) -> None:
     code = """
 import asyncio, os, signal, sys

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import warnings
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -21,8 +22,11 @@ __all__ = ["InOrder"]
 
 T = TypeVar("T")
 
-_THREADS: Final = 64
-"""How many owners' work runs at once. A thread waits for most of its time."""
+_THREADS: Final = 256
+"""How many owners' work runs at once: those that wait for a lock must not hold up the others."""
+
+
+_UNHEARD: Final = "what was cancelled while it was being done has failed"
 
 
 class _Pool:
@@ -41,7 +45,13 @@ class _Pool:
         with self._lock:
             if self._starter is None:
                 self._starter = ThreadPoolExecutor(1, "transcript-log-starter")
-        self._starter.submit(self._start, work)
+        try:
+            self._starter.submit(self._start, work)
+        except RuntimeError:  # the main thread has ended: no pool takes anything any more
+            try:
+                threading.Thread(target=work, name="transcript-log").start()
+            except RuntimeError:  # nor is a thread started
+                work()
 
     def _start(self, work: Callable[[], object]) -> None:
         if not self.go_on(work):
@@ -80,6 +90,10 @@ class InOrder:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self._start_anew()
+
+    def _start_anew(self) -> None:
+        self._pid = os.getpid()
         self._lock = threading.Lock()
         self._jobs: deque[_Job] = deque()
         self._is_running = False
@@ -88,12 +102,14 @@ class InOrder:
         """Do some work after all that was asked for before, and wait for it.
 
         If the waiting is cancelled, the work is done all the same. An error that it ends in then
-        goes to the exception handler of the event loop.
+        goes to the exception handler of the event loop; after the loop's end it is a warning.
 
         Args:
             work: Called in a thread.
             unwanted: Called there with the result, if nobody waits for it any more.
         """
+        if self._pid != os.getpid():  # a child process: what was under way is its parent's
+            self._start_anew()
         loop = asyncio.get_running_loop()
         done: asyncio.Future[T] = loop.create_future()
         with self._lock:  # held for no longer than it takes to look at the list
@@ -122,11 +138,16 @@ class InOrder:
             result = job.work()
         except BaseException as raised:  # noqa: BLE001 - it belongs to whoever waits
             error = raised
+        if error is None and job.done.cancelled():
+            job.unwanted(result)
+            return
         try:
             job.loop.call_soon_threadsafe(self._settle, job, result, error)
         except RuntimeError:  # the loop is closed: nobody waits
             if error is None:
                 job.unwanted(result)
+            else:
+                warnings.warn(f"{self.name}: {_UNHEARD}: {error!r}", RuntimeWarning, stacklevel=1)
 
     def _settle(self, job: _Job, result: Any, error: BaseException | None) -> None:
         if not job.done.done():
@@ -137,5 +158,5 @@ class InOrder:
         elif error is None:
             _pool.begin(lambda: job.unwanted(result))
         else:
-            message = f"{self.name}: what was cancelled while it was being done has failed"
+            message = f"{self.name}: {_UNHEARD}"
             job.loop.call_exception_handler({"message": message, "exception": error, "future": job.done})

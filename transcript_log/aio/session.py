@@ -1,9 +1,10 @@
 """A session whose methods are awaited.
 
 Each method does what that of :class:`transcript_log.Session` does, in a thread. The methods
-of one session take effect in the order in which they were called, whoever called them. What
-was called is done: cancelling the await gives up the answer, not the write, so that nothing
-which is written later can come before it.
+of one session take effect in the order in which they were begun, whoever began them; as any
+coroutine, each begins when it is first awaited, or when its task first runs. What was begun is
+done: cancelling the await gives up the answer, not the write, so that nothing which is
+written later can come before it.
 """
 
 from __future__ import annotations

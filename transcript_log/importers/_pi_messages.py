@@ -16,7 +16,6 @@ from ..families import Target
 
 __all__ = [
     "SENT_ROLES",
-    "bash_text",
     "branch_text",
     "custom_item",
     "family_of",
