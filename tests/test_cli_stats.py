@@ -193,7 +193,7 @@ def test_inspect_shows_the_sum_and_the_size_of_the_context(tmp_path: Path) -> No
         "tokens       41 (30 input, 5 cache read, 1 cache write, 5 output) in 3 responses,"
         " 1 of which do not tell all\n" in shown
     )
-    assert "context      24 tokens\n" in shown
+    assert "context      21 tokens\n" in shown
     told = json.loads(inspect(path, "--json"))
     assert told["usage"] == {
         "responses": 3,
@@ -204,7 +204,7 @@ def test_inspect_shows_the_sum_and_the_size_of_the_context(tmp_path: Path) -> No
         "output": 5,
         "total": 41,
     }
-    assert told["context_tokens"] == 24
+    assert told["context_tokens"] == 21
     assert told["open_calls"] == []
 
 

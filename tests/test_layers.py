@@ -107,7 +107,7 @@ IO: Final = frozenset(
 """Who may read and write files."""
 
 OTHER_USES_OF_OS: Final = {
-    "aio._order": {"register_at_fork"},
+    "aio._order": {"getpid", "register_at_fork"},
     "aio.session": {"PathLike"},
     "entries": {"urandom"},
     "errors": {"strerror"},

@@ -351,7 +351,7 @@ def test_of_calls_with_one_id_in_one_message_the_last_are_open(session: Session)
     assert [one.call.name for one in session.open_calls()] == ["b"]
 
 
-def test_an_open_call_of_an_answer_that_was_cut_off_stays_one_that_must_not_run(log: Path) -> None:
+def test_a_call_of_an_answer_that_was_cut_off_is_not_open_and_does_not_run(log: Path) -> None:
     with Session.create(log) as session:
         cut = responses([call("c1")], "incomplete", incomplete_details={"reason": "max_output_tokens"})
         session.add(user("x"))
@@ -360,12 +360,12 @@ def test_an_open_call_of_an_answer_that_was_cut_off_stays_one_that_must_not_run(
         (one,) = recorded.response.tool_calls
         assert one.is_cut
     with Session.open(log) as session:
-        (waiting,) = session.open_calls()
-        assert waiting.call == one
-        assert not waiting.call.is_runnable
-        session.add_output(one, "not run")
+        assert session.open_calls() == ()
+        with pytest.raises(EntryError, match="cut off"), session.call(one):
+            raise AssertionError("it must not run")
+        session.add_output(one, "not run")  # that may be said
         (two,) = opened(session, asks("c2"))
-        assert [found.call for found in session.open_calls()] == [two]
+        assert [waiting.call for waiting in session.open_calls()] == [two]
 
 
 def test_an_output_ends_the_call_whose_start_is_on_record_and_else_leaves_no_detail(session: Session) -> None:

@@ -140,6 +140,27 @@ def test_a_fork_goes_its_own_way_from_where_it_was_made(tmp_path: Path) -> None:
         assert fork.context(R).items == [*there, user("in the fork alone")]
 
 
+@pytest.mark.parametrize("is_file", [True, False])
+def test_a_fork_does_not_know_how_calls_ended_that_were_answered_later(tmp_path: Path, is_file: bool) -> None:
+    session = Session.create(tmp_path / "s.jsonl") if is_file else Session.in_memory()
+    session.add(user("x"))
+    one, two = session.add_response(asked(R, "c1", "c2"), to=session.context(R)).calls
+    with session.call(one) as tool:
+        tool.output("done")
+    at = session.head
+    with session.call(two) as tool:
+        tool.output("done too")
+    with session.fork(tmp_path / "f.jsonl", at=at) as fork:
+        (waiting,) = fork.open_calls()
+        assert waiting.call == two
+        assert waiting.outcome is None
+        assert waiting.has_begun is is_file  # a store in memory has the last record alone
+        assert fork.store.details()["c1", str(one.entry)]["data"]["status"] == "success"
+    with session.fork(tmp_path / "all.jsonl") as fork:
+        assert fork.store.details() == session.store.details()
+    session.close()
+
+
 def test_a_fork_takes_no_details_of_what_it_leaves(tmp_path: Path) -> None:
     session = Session.in_memory()
     (first,) = session.add(user("x"))

@@ -161,6 +161,44 @@ def test_what_a_tool_raised_is_tried_again_with_its_own_error(kind: type[BaseExc
     assert session.entries()[-1].run.status in ("failed", "cancelled")  # type: ignore[union-attr]
 
 
+def test_a_write_that_failed_in_a_tool_and_its_output_are_both_tried_again() -> None:
+    session, store = talked()
+    (one,) = session.add_response(answered(C, "", "c1"), to=session.context(C)).calls
+    with pytest.raises(StorageError) as caught, session.call(one):
+        store.times = 2
+        session.add(user("from the tool"))
+    session.retry(caught.value)
+    assert session.open_calls() == ()
+    assert "from the tool" in texts(session)
+    assert "no space left" in str(session.context(C).items)
+
+
+def test_what_is_tried_again_belongs_to_its_run() -> None:
+    session, store = talked()
+    with session.run() as run:
+        store.times = 1
+        with pytest.raises(StorageError) as caught:
+            session.add(user("x"))
+        (entry,) = session.retry(caught.value)
+    assert run.first_entry_id == entry.id
+
+
+def test_an_answer_with_stand_ins_is_tried_again_though_others_have_added() -> None:
+    store = Failing()
+    session, other = Session(store), Session(store)
+    session.add(user("x"))
+    session.add_response(answered(C, "", "c1"), to=session.context(C))
+    session.add(user("y"))
+    sent = session.context(C)
+    assert sent.stand_ins
+    store.times = 1
+    with pytest.raises(StorageError) as caught:
+        session.add_response(answered(C, "fine", "c2"), to=sent)
+    other.add(user("meanwhile"))
+    session.retry(caught.value)
+    assert [one.call.id for one in session.open_calls()] == ["c2"]
+
+
 def test_an_agent_may_go_on_after_what_a_tool_raised_but_not_after_a_full_disk() -> None:
     session, store = talked()
     one, two, three = session.add_response(answered(C, "", "c1", "c2", "c3"), to=session.context(C)).calls
@@ -353,7 +391,7 @@ def test_a_call_that_may_not_be_whole_is_never_runnable(target: Target, raw: dic
     recorded = session.add_response(raw, to=session.context(target))
     assert [one.is_runnable for one in recorded.response.tool_calls] == [False]
     assert recorded.calls == ()
-    assert [one.call.is_runnable for one in session.open_calls()] == [False]
+    assert session.open_calls() == ()
     session.add(user("go on"))
     assert "go on" in json.dumps(session.context(target).items[-1])
 
@@ -417,6 +455,28 @@ def test_a_response_that_was_made_by_hand_is_said_in_the_words_of_the_api(target
     assert sent.changes == ()
     assert "Let me see." in json.dumps(sent.items)
     assert one.arguments == {"command": "make"}
+
+
+def test_arguments_of_a_response_made_by_hand_stay_as_they_stood() -> None:
+    for target in (R, C):
+        session = Session.in_memory()
+        session.add(user("x"))
+        broken = {"id": "c1", "name": "shell", "arguments": '{"command": "ma'}
+        free = {"id": "c2", "name": "patch", "arguments": "*** Begin", "kind": "custom"}
+        made = make_response(tool_calls=[broken, free], finish_reason=FinishReason.TOOL_USE)
+        one, two = session.add_response(made, to=session.context(target)).calls
+        assert (one.is_runnable, two.is_runnable) == (False, True)
+        stored = json.dumps([entry.message for entry in session.entries() if isinstance(entry, MessageEntry)])
+        assert json.dumps('{"command": "ma') in stored
+        assert "*** Begin" in stored
+        assert "custom" in stored
+    session = Session.in_memory()
+    session.add(user("x"))
+    with pytest.raises(EntryError, match="are no object"):
+        session.add_response(made, to=session.context(A))
+    odd = make_response(tool_calls=[{"id": "c", "name": "s", "arguments": {}, "kind": "shell"}])
+    with pytest.raises(EntryError, match="'shell'"):
+        session.add_response(odd, to=session.context(R))
 
 
 # --------------------------------------------------------------- opened, or made
@@ -656,6 +716,40 @@ def test_windows_see_each_other_step_by_step(data: st.DataObject, tmp_path_facto
         assert texts(looker) == said_
     for window in windows:
         window.close()
+
+
+def test_an_output_in_one_window_does_not_answer_a_newer_call_of_another(tmp_path: Path) -> None:
+    log = tmp_path / "s.jsonl"
+    with Session.create(log) as session:
+        session.add(user("x"))
+        session.add_response(answered(C, "", "c1"), to=session.context(C))
+    one, two = (Session.open(log, mode="shared") for _ in range(2))
+    (mine,) = one.open_calls()
+    (theirs,) = two.open_calls()
+    two.add_output(theirs, "of the first")
+    two.add_response(answered(C, "", "c1"), to=two.context(C))
+    with pytest.raises(LateOutputError):
+        one.add_output(mine, "late", is_error=True)
+    assert [waiting.entry for waiting in two.open_calls()] != [mine.entry]
+    assert len(two.open_calls()) == 1
+    one.close()
+    two.close()
+
+
+def test_a_log_that_was_salvaged_is_read_anew(tmp_path: Path) -> None:
+    log = tmp_path / "s.jsonl"
+    with Session.create(log) as session:
+        for number in range(4):
+            session.add(user(str(number)), ids=[f"m{number}"])
+    with Session.open(log, mode="shared") as session, Session.open(log, mode="read") as viewer:
+        assert len(viewer.entries()) == 4
+        lines = log.read_bytes().splitlines(keepends=True)
+        lines[2] = b"{broken}\n"
+        log.write_bytes(b"".join(lines))
+        JsonlStore(log).salvage(apply=True)
+        with pytest.raises(EntryNotFoundError):
+            session.plan_compaction(C, first_kept="m1")
+        assert texts(session) == texts(viewer) == ["0", "2", "3"]
 
 
 def test_two_windows_publish_a_stand_in_once(tmp_path: Path) -> None:

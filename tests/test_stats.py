@@ -270,21 +270,21 @@ def test_the_context_is_as_large_as_the_last_response_says_and_no_sum() -> None:
         answer("b", usage=usage(20, 2, cache_read=7, cache_write=3)),
         question("q"),
     ]
-    assert context_size(entries) == 32
+    assert context_size(entries) == 30
     assert context_size([]) is None
 
 
 def test_an_answer_that_told_nothing_does_not_hide_the_one_before() -> None:
     unknown = RecordedUsage(output=3, total_tokens=3, input_unknown=True)
-    assert context_size([answer("a"), answer("b", usage=None), answer("c", usage=unknown)]) == 15
+    assert context_size([answer("a"), answer("b", usage=None), answer("c", usage=unknown)]) == 10
 
 
 def test_of_the_last_response_the_largest_output_counts() -> None:
     entries = [answer("a", "r0", usage=usage(99, 9)), answer("b", "r", usage=usage(10, 50))]
-    assert context_size([*entries, answer("c", "r", usage=usage(10, 2))]) == 60
+    assert context_size([*entries, answer("c", "r", usage=usage(11, 2))]) == 10
 
 
 def test_after_a_compaction_the_context_is_what_that_says_until_a_model_answers() -> None:
     assert context_size([answer("a"), compaction("k", tokens_after=7)]) == 7
     assert context_size([answer("a"), compaction("k")]) is None
-    assert context_size([answer("a"), compaction("k", tokens_after=7), answer("b")]) == 15
+    assert context_size([answer("a"), compaction("k", tokens_after=7), answer("b")]) == 10

@@ -12,8 +12,10 @@ from ._logfile.files import closing, make_folder, make_to_append
 from ._logfile.writer import AppendFile
 from ._reading import opened, read_head
 from ._salvaging import Plan, detail_lines, entry_lines
+from .codec import read_started
 from .entries import Detail, IdSource
 from .errors import EntryNotFoundError
+from .store import DetailKey
 
 __all__ = ["forked_details", "forked_entries", "forked_ids", "make_log"]
 
@@ -41,10 +43,18 @@ def forked_ids(path: str, until: str, id_source: IdSource) -> Set[str]:
     return plan.ids.keys()
 
 
-def forked_details(path: str, entries: Set[str]) -> Iterator[bytes]:
-    """The lines of a sidecar that are of these entries, or of none."""
+def forked_details(path: str, entries: Set[str], later: Set[DetailKey] = frozenset()) -> Iterator[bytes]:
+    """The lines of a sidecar that are of these entries, or of none.
+
+    Args:
+        path: The sidecar.
+        entries: The entries.
+        later: Calls whose end came later: of those only that they began.
+    """
 
     def wanted(detail: Detail) -> bool:
+        if (detail.id, detail.entry) in later and read_started(detail.payload) is None:
+            return False
         return detail.entry is None or detail.entry in entries
 
     with opened(path, follow=False) as fd:

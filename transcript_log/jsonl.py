@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import AbstractContextManager
 from itertools import chain
 from typing import Any, Final, Literal, Self
@@ -27,7 +27,7 @@ from ._scanning import scan_log
 from .codec import decode_detail, decode_entry, encode_header
 from .entries import Detail, Entry, ForkOrigin, Header, IdSource, Json, new_header, new_id
 from .errors import ConflictError, CorruptLogError, SessionIdError, StorageError
-from .store import DetailKey, Scan
+from .store import DetailKey, Scan, Version
 
 __all__ = ["Durability", "JsonlStore", "SalvagePlan", "session_path"]
 
@@ -179,9 +179,10 @@ class JsonlStore:
         """
         return _reading.load_details(self.details_path)
 
-    def version(self) -> tuple[Hashable, Hashable]:
-        """What changes once the log has changed, and once its sidecar has: two looks at the folder."""
-        return _state_of(self.path), _state_of(self.details_path)
+    def version(self) -> Version:
+        """What changes with the log, and with its sidecar: two looks at the folder."""
+        log = _state_of(self.path)
+        return log[:2], log[2:], _state_of(self.details_path)
 
     def follow(
         self,
@@ -355,7 +356,14 @@ class JsonlStore:
 
     # ------------------------------------------------------------------------- forking
 
-    def fork(self, path: str | os.PathLike[str], at: str, *, header: Header | None = None) -> JsonlStore:
+    def fork(
+        self,
+        path: str | os.PathLike[str],
+        at: str,
+        *,
+        header: Header | None = None,
+        later: Set[DetailKey] = frozenset(),
+    ) -> JsonlStore:
         """A new log at ``path`` with a copy of this one's lines up to and with the entry ``at``.
 
         It is there wholly or not at all, with the records of those entries in its own sidecar. Of
@@ -365,6 +373,7 @@ class JsonlStore:
             path: The new log.
             at: The id of the last entry to copy.
             header: The new log's header; by default a new one that says where it comes from.
+            later: Calls that ended after ``at``, by id and entry: how they ended stays behind.
 
         Returns:
             A store on the new log, as durable as this one.
@@ -381,25 +390,25 @@ class JsonlStore:
         made = JsonlStore(
             path, durability=self.durability, checksum=self.checksum, wait=self._wait, header=header
         )
-        made._take_copy(self, at)
+        made._take_copy(self, at, later)
         return made
 
-    def _take_copy(self, source: JsonlStore, at: str) -> None:
+    def _take_copy(self, source: JsonlStore, at: str, later: Set[DetailKey]) -> None:
         self._check_fit()
         while True:
             try:
-                return self._copy_from(source, at)
+                return self._copy_from(source, at, later)
             except CutError:  # a batch that was read was taken back
                 continue
 
-    def _copy_from(self, source: JsonlStore, at: str) -> None:
+    def _copy_from(self, source: JsonlStore, at: str, later: Set[DetailKey]) -> None:
         ids = _forking.forked_ids(source.path, at, _ID_SOURCE)
         with self._lock.batch():
             self._log.settle()
             if self._log.is_made:
                 raise StorageError(self.path, "make the log", _THERE, errno.EEXIST, "name a file that is not")
             lines = _forking.forked_entries(source.path, at, _ID_SOURCE)
-            records = _forking.forked_details(source.details_path, ids)
+            records = _forking.forked_details(source.details_path, ids, later)
             _forking.make_log(self.path, chain([self._header_line()], lines), self._sidecar, records)
 
     # ------------------------------------------------------------------------- mending

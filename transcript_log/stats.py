@@ -350,9 +350,10 @@ def _key(spent: Spent, by: Grouping) -> str | None:
 def context_size(entries: Sequence[Entry]) -> int | None:
     """How large the context is now, in tokens, as far as a model told; never a sum.
 
-    That is the last response's whole input and its output; what was added after it is not
-    counted. After a compaction, and until a model answers, it is what the compaction says.
-    None where nobody told.
+    That is the input side of the last response, cached or not: what its model was sent. What was
+    said since, the response itself included, is not counted; ``Context.size`` weighs that too.
+    After a compaction, and until a model answers, it is what the compaction says. None where
+    nobody told.
     """
     last: str | None = None
     usage: RecordedUsage | None = None
@@ -375,4 +376,4 @@ def context_size(entries: Sequence[Entry]) -> int | None:
 def _size(usage: RecordedUsage | None) -> int | None:
     if usage is None or usage.input_unknown:
         return None
-    return _buckets(usage) or None
+    return usage.input + usage.cache_read + usage.cache_write or None

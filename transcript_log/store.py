@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from .entries import Detail, Entry, Header, Json
 from .errors import CorruptLogError
@@ -25,6 +25,7 @@ __all__ = [
     "Scan",
     "ScannableStore",
     "Store",
+    "Version",
     "VersionedStore",
 ]
 
@@ -106,12 +107,17 @@ class LeasableStore(Protocol):
         ...
 
 
+Version: TypeAlias = tuple[Hashable, Hashable, Hashable]
+"""Of a log as it is: the first value differs once another log has taken its place, the second once
+its entries have changed, the third once its details have."""
+
+
 @runtime_checkable
 class VersionedStore(Protocol):
     """A store that can tell, at little cost, whether it has changed."""
 
-    def version(self) -> tuple[Hashable, Hashable]:
-        """Two values: the first differs once the entries have changed, the second once the details have."""
+    def version(self) -> Version:
+        """See :data:`Version`."""
         ...
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import NamedTuple, Self
 
 import click
@@ -107,6 +108,8 @@ def _as_json(session: Session, found: _Found) -> dict[str, Json]:
             "timestamp": None if header.timestamp is None else format_time(header.timestamp),
             "harness": header.harness,
             "cwd": header.cwd,
+            "forked_from": None if header.forked_from is None else asdict(header.forked_from),
+            "parent": None if header.parent is None else asdict(header.parent),
             "version": header.version,
             "header_extra": dict(header.extra),
         }
@@ -145,6 +148,10 @@ def _rows(session: Session, found: _Found) -> list[tuple[str, str]]:
     if header is not None:
         rows += [("session", header.id or "not named"), ("made", show_time(header.timestamp))]
         rows += [(name, value) for name, value in (("by", header.harness), ("folder", header.cwd)) if value]
+        if header.forked_from is not None:
+            rows.append(("forked from", f"{header.forked_from.session} at {header.forked_from.entry}"))
+        if header.parent is not None:
+            rows.append(("for call", f"{header.parent.call} of {header.parent.session}"))
     rows += [
         ("first entry", show_time(counts.first_time)),
         ("last entry", show_time(counts.last_time)),

@@ -33,14 +33,14 @@ def stats(files: tuple[str, ...], by: str, cost: bool, as_json: bool) -> None:
     Each response counts once, and so does each entry that a fork copied: in the file that is
     given first. Requests that made a compaction have sums of their own. Input, cache reads,
     cache writes and output are disjoint. Days are in UTC. A model that the price list does not
-    know gets no cost.
+    know gets no cost. Sidecars (.details.jsonl) among several files are passed over.
 
     \b
     Example:
         transcript-log stats session.jsonl
         transcript-log stats sessions/*.jsonl --by day --json | jq '[.day, .total]'
     """
-    sessions = [open_session(file) for file in files]
+    sessions = [open_session(file) for file in _sessions_of(files)]
     for session in sessions:
         tell(session.file_findings)
     price = listed_prices() if cost else None
@@ -55,6 +55,12 @@ def stats(files: tuple[str, ...], by: str, cost: bool, as_json: bool) -> None:
     _table([*zip(names, groups, strict=True), ("all", total)], by, cost=cost)
     for line in _remarks(spent, groups):
         echo(line, err=True)
+
+
+def _sessions_of(files: tuple[str, ...]) -> list[str]:
+    """The files without the sidecars, which a pattern such as ``*.jsonl`` finds too."""
+    kept = [file for file in files if not file.endswith(".details.jsonl")]
+    return kept or list(files)
 
 
 def _conversations(session: Session) -> Iterator[tuple[str, Sequence[Entry]]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from .calls import ToolCall
@@ -31,11 +31,12 @@ def raw_answer(
         id: The id of the response.
         model: The model, as the answer names it.
         text: What it says, before its calls.
-        calls: What it calls, each with the arguments as an object.
+        calls: What it calls: functions, and custom tools where the API has them.
         usage: Its tokens; none is told without it.
 
     Raises:
         KeyError: No other API is known here.
+        ValueError: The API has no words for a call.
     """
     make = {RESPONSES: _responses, CHAT: _chat, ANTHROPIC: _anthropic}[api]
     return make(id, model, text, calls, Usage() if usage is None else usage, told=usage is not None)
@@ -58,11 +59,20 @@ def _responses(
         )
     output += [
         {
+            "type": "custom_tool_call",
+            "id": f"ctc_{call.id}",
+            "call_id": call.id,
+            "name": call.name,
+            "input": _text(call),
+            "status": "completed",
+        }
+        if call.kind == "custom"
+        else {
             "type": "function_call",
             "id": f"fc_{call.id}",
             "call_id": call.id,
             "name": call.name,
-            "arguments": _text(call.arguments),
+            "arguments": _text(call),
             "status": "completed",
         }
         for call in calls
@@ -100,8 +110,14 @@ def _chat(
         message["tool_calls"] = [
             {
                 "id": call.id,
+                "type": "custom",
+                "custom": {"name": call.name, "input": _text(call)},
+            }
+            if call.kind == "custom"
+            else {
+                "id": call.id,
                 "type": "function",
-                "function": {"name": call.name, "arguments": _text(call.arguments)},
+                "function": {"name": call.name, "arguments": _text(call)},
             }
             for call in calls
         ]
@@ -130,8 +146,7 @@ def _anthropic(
 ) -> dict[str, Any]:
     content: list[dict[str, Any]] = [] if text is None else [{"type": "text", "text": text}]
     content += [
-        {"type": "tool_use", "id": call.id, "name": call.name, "input": dict(call.arguments)}
-        for call in calls
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": _object(call)} for call in calls
     ]
     answer: dict[str, Any] = {
         "id": id,
@@ -152,5 +167,17 @@ def _anthropic(
     return answer
 
 
-def _text(arguments: Mapping[str, Any]) -> str:
-    return json.dumps(arguments, ensure_ascii=False)
+def _text(call: ToolCall) -> str:
+    """The arguments as they stood, or as text."""
+    for given in (call.raw_arguments, call.arguments):
+        if type(given) is str:
+            return given
+    return json.dumps(call.arguments, ensure_ascii=False)
+
+
+def _object(call: ToolCall) -> dict[str, Any]:
+    if call.kind != "function" or type(call.arguments) is not dict:
+        raise ValueError(
+            f"the arguments of the call {call.id!r} are no object, and {ANTHROPIC} takes no other"
+        )
+    return call.arguments

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import threading
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
@@ -22,7 +22,7 @@ from ..errors import (
 )
 from ..findings import Finding
 from ..jsonl import JsonlStore
-from ..store import DetailKey, LeasableStore, ScannableStore, Store, VersionedStore
+from ..store import DetailKey, LeasableStore, ScannableStore, Store, Version, VersionedStore
 
 __all__ = ["Mode", "SessionLog", "refuse_existing"]
 
@@ -67,7 +67,7 @@ class SessionLog:
         self.head = ""
         self.last = ""  # where the store ends, as far as that is known
         self.is_closed = False
-        self._version: tuple[Hashable, Hashable] | None = None
+        self._version: Version | None = None
         self._ids: dict[str, Entry] = {}
         self._unsure: set[str] = set()
         self._held: Final = contextlib.ExitStack()
@@ -100,7 +100,7 @@ class SessionLog:
             # A store ends where it can be read, which may be before what could be saved of damage.
             self.last = before
 
-    def _look(self) -> tuple[Hashable, Hashable] | None:
+    def _look(self) -> Version | None:
         return self.store.version() if isinstance(self.store, VersionedStore) else None
 
     def entry(self, entry_id: str) -> Entry | None:
@@ -139,9 +139,15 @@ class SessionLog:
             version = self._look()
             if version is not None and version == self._version and not self._unsure:
                 return
+            known = self._version
+            if version is not None and known is not None and version[0] != known[0]:
+                # Another log, such as a salvaged one, has taken the place of the one that was read.
+                self._load()
+                self._unsure.clear()
+                return
             if self._unsure or self.mode == "read" or self.store.append() != self.last:
                 self._take_all()
-            if version is None or self._version is None or version[1] != self._version[1]:
+            if version is None or known is None or version[2] != known[2]:
                 self._take_details()
             self._version = version
 

@@ -43,17 +43,31 @@ class Writer:
         """Add a batch; see :meth:`SessionLog.write`."""
         with self.log.lock:
             self.log.write(entries, details, after)
-            for run in self.runs if entries else ():
-                run.first_entry_id = run.first_entry_id or entries[0].id
+            self._told(entries)
+
+    def write_again(self, entries: Sequence[Entry], details: Sequence[Detail], after: str | None) -> None:
+        """Add a batch that may be there already; see :meth:`SessionLog.write_again`."""
+        with self.log.lock:
+            self.log.write_again(entries, details, after)
+            self._told(entries)
+
+    def _told(self, entries: Sequence[Entry]) -> None:
+        for run in self.runs if entries else ():
+            run.first_entry_id = run.first_entry_id or entries[0].id
 
     def write_in_view(
-        self, make: Callable[[], tuple[list[Entry], list[Detail]]], after: str | None = None
+        self,
+        make: Callable[[], tuple[list[Entry], list[Detail]]],
+        after: str | None = None,
+        *,
+        stays: bool = False,
     ) -> list[Entry]:
         """Write what is made in view of the log as it is; made anew if others write in between.
 
         Args:
             make: Gives a batch; an empty one is not written.
             after: The id that the log must end with; None: whatever it ends with.
+            stays: Whether a retry may write the batch only where it was to stand.
         """
         log = self.log
         with log.lock:
@@ -71,6 +85,10 @@ class Writer:
                     log.refresh()
                     if log.last == before:
                         raise
+                except BaseException as error:
+                    if after is None and not stays and getattr(error, "after", None) is not None:
+                        error.after = None  # type: ignore[attr-defined]  # it has one
+                    raise
                 else:
                     return entries
         raise AssertionError("unreachable")
@@ -110,7 +128,8 @@ def noting(error: BaseException, what: str) -> Iterator[list[Exception]]:
     except Exception as other:  # noqa: BLE001 - see above
         wrong.append(other)
         error.add_note(f"transcript_log could not record {what}: {other}")
-        for name in ("entries", "details", "after"):
-            if not getattr(error, name, None):
-                with contextlib.suppress(AttributeError):
-                    setattr(error, name, getattr(other, name, None))
+        with contextlib.suppress(AttributeError):
+            # Both, if the body's error is of a write of its own; a retry writes them one after another.
+            for name in ("entries", "details"):
+                setattr(error, name, (*getattr(error, name, ()), *getattr(other, name, ())))
+            error.after = getattr(error, "after", None)  # type: ignore[attr-defined]  # any error may come by

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ..codec import outcome_payload, started_payload
-from ..entries import Detail, MessageEntry, ToolOutcome, ToolStarted
+from ..entries import Detail, Entry, MessageEntry, ToolOutcome, ToolStarted
 from ..errors import EntryError, EntryNotFoundError, LateOutputError
 from ..response import ToolCall
 from ._log import SessionLog
@@ -59,11 +59,16 @@ def put_output(
             outcome = ToolOutcome(status="failed" if is_error else "success")
         entry = writer.message(item, family=place.entry.family)
         told = [] if outcome is None else [Detail(id=name, payload=outcome_payload(outcome), entry=holder)]
-        newer = newer_holder(place, log.entries)
+        newer: str | None = None
+
+        def output() -> tuple[list[Entry], list[Detail]]:
+            nonlocal newer
+            newer = newer_holder(place, log.entries)
+            return ([entry] if newer is None else []), told
+
+        writer.write_in_view(output)
         if newer is not None:
-            writer.write((), told)
             raise LateOutputError(log.path, name, holder, newer)
-        writer.write([entry], told)
     return entry
 
 
@@ -72,11 +77,14 @@ def journal_call(
     writer: Writer, call: ToolCall | OpenCall, suppress: type[Exception] | tuple[type[Exception], ...]
 ) -> Iterator[CallRecorder]:
     """Run a tool inside this; see :meth:`transcript_log.Session.call`."""
+    given = call.call if isinstance(call, OpenCall) else call
+    if given.is_cut:
+        raise EntryError("$.call", f"the call {given.id!r} was cut off before it was whole: it must not run")
     with writer.log.lock:
         place = place_of(writer.log, call)
         started = started_payload(ToolStarted(at=writer.clock()))
         writer.write((), [Detail(id=place.part.id or "", payload=started, entry=place.entry.id)])
-    recorder = CallRecorder(call.call if isinstance(call, OpenCall) else call)
+    recorder = CallRecorder(given)
     try:
         yield recorder
     except BaseException as error:

@@ -143,7 +143,10 @@ def has_started(call_id: str, entry_id: str, details: Mapping[DetailKey, Json]) 
 
 
 def open_calls(entries: Sequence[Entry], details: Mapping[DetailKey, Json]) -> tuple[OpenCall, ...]:
-    """The calls of the live part of a log that nobody answered, not even a stand-in on record."""
+    """The calls of the live part of a log that nobody answered, not even a stand-in on record.
+
+    Without those that were cut off, or may have been: none of them may run.
+    """
     context = build_context(entries, details=details)
     count: Counter[tuple[str, str]] = Counter()
     for change in context.changes:
@@ -156,7 +159,7 @@ def open_calls(entries: Sequence[Entry], details: Mapping[DetailKey, Json]) -> t
     for (entry_id, call_id), times in count.items():
         held = [one for one in holders[entry_id] if one.part.id == call_id]
         # Outputs are dealt in order, so the last calls of an id are those without.
-        found += [_open_call(one, details) for one in held[-times:]]
+        found += [_open_call(one, details) for one in held[-times:] if not one.is_cut]
     return tuple(found)
 
 
@@ -205,7 +208,7 @@ def _open_call(held: _Held, details: Mapping[DetailKey, Json]) -> OpenCall:
     outcome = next(filter(None, map(read_outcome, payloads)), None)
     started = next(filter(None, map(read_started, payloads)), None)
     return OpenCall(
-        call=replace(call_of(held.part, is_cut=held.is_cut), entry=held.entry),
+        call=replace(call_of(held.part, is_cut=False), entry=held.entry),
         entry=held.entry,
         has_begun=started is not None or outcome is not None,
         started_at=None if started is None else started.at,

@@ -26,6 +26,7 @@ from ..families import Target
 from ..items.portable import without_thinking
 from ..items.shapes import is_from_model, user_item, with_output
 from ..response import ModelResponse
+from ..response.usage import ANTHROPIC
 from ..store import DetailKey
 from ._writing import Writer
 from .calls import OpenCall
@@ -73,13 +74,13 @@ class CompactionPlan:
         """What goes, without what its tools gave back: a replacement for ``Session.compact``.
 
         Costs no call of a model. The words of users and models, and the calls, stay; an output
-        becomes the note, unless it is shorter already. For models that check what stands before
-        their thinking, the thinking in it goes too.
+        becomes the note, unless it is shorter already. The thinking of Anthropic's models goes
+        too: some of them check what stands before it, and so may the one that goes on.
 
         Args:
             note: What the model is told in place of each output.
         """
-        drops = self.target.binds_to_prefix
+        drops = self.target.api == ANTHROPIC
         found = []
         for row in self.summarize.rows:
             left = without_thinking(row.item) if drops else row.item
@@ -291,7 +292,7 @@ def put_compaction(writer: Writer, plan: CompactionPlan, draft: Compaction) -> C
         made = replace(draft, first_kept_entry_id=kept)
         return [new_compaction(made, clock=writer.clock, id_source=writer.new_id)], []
 
-    (entry,) = writer.write_in_view(checked)
+    (entry,) = writer.write_in_view(checked, stays=True)
     assert isinstance(entry, CompactionEntry)
     return entry
 

@@ -144,7 +144,8 @@ class Session:
             create: Make the log if there is none, instead of an error.
             cwd: The folder that a log which is made says it is of.
             wait: How long to wait for another writer, in seconds: for the lease of an exclusive
-                session, by default not at all; for each batch of a shared one, by default 5.
+                session, by default not at all; for each batch of a shared one, by default 5. A
+                lease that this very process has is not waited for.
             durability: What an acknowledged batch survives.
             checksum: Whether single entries are sealed too.
             new_id: Where the ids of entries come from.
@@ -162,9 +163,8 @@ class Session:
             store.create(exist_ok=True)
         elif store.header() is None:
             reason = "there is no log there"
-            raise StorageError(
-                store.path, "open the session", reason, errno.ENOENT, "make one with create=True"
-            )
+            advice = "a session that only reads makes none" if create else "make one with create=True"
+            raise StorageError(store.path, "open the session", reason, errno.ENOENT, advice)
         return cls(store, mode=mode, wait=wait or 0.0, new_id=new_id, clock=clock)
 
     @classmethod
@@ -245,7 +245,8 @@ class Session:
     def open_calls(self) -> tuple[OpenCall, ...]:
         """The calls that wait for an answer, in their order; also days later, after a reopen.
 
-        A call for which a model was sent a stand-in, and answered, waits no more.
+        A call for which a model was sent a stand-in, and answered, waits no more; nor does one
+        that was cut off, which must not run.
         """
         with self._log.lock:
             self._log.refresh()
@@ -416,7 +417,8 @@ class Session:
                 agent go on after any failure of a tool.
 
         Raises:
-            EntryError: There is no such call; or what the tool gave back cannot be stored.
+            EntryError: There is no such call, or it was cut off; or what the tool gave back cannot be
+                stored.
             LateOutputError: Its output would answer a newer call with the same id.
         """
         return journal_call(self._writer, call, suppress)
@@ -461,7 +463,7 @@ class Session:
         entries, details = getattr(error, "entries", ()), getattr(error, "details", ())
         if not (entries or details):
             raise EntryError("$", f"a {type(error).__name__} carries nothing to write")
-        self._log.write_again(entries, details, getattr(error, "after", None))
+        self._writer.write_again(entries, details, getattr(error, "after", None))
         return tuple(entries)
 
     # ------------------------------------------------------------------------ compacting
@@ -545,8 +547,9 @@ class Session:
     def fork(self, path: str | os.PathLike[str], *, at: str | None = None) -> Self:
         """A session in a new log that begins with this one's entries, up to and with ``at``.
 
-        Entries keep their ids, and of a log in a file the very bytes of their lines. The new
-        session is open for this process alone; this one stays open too.
+        Entries keep their ids, and of a log in a file the very bytes of their lines. Calls that
+        were answered later wait there; that they began is known. The new session is open for
+        this process alone; this one stays open too.
 
         Raises:
             EntryNotFoundError: There is no entry ``at``.

@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from ..entries import Clock, Detail, Entry, ForkOrigin, Header, IdSource, Json, new_header, new_id, utc_now
+from .. import items
+from ..codec import read_started
+from ..entries import (
+    Clock,
+    Detail,
+    Entry,
+    ForkOrigin,
+    Header,
+    IdSource,
+    Json,
+    MessageEntry,
+    new_header,
+    new_id,
+    utc_now,
+)
 from ..errors import EntryNotFoundError
 from ..jsonl import JsonlStore
 from ..store import DetailKey
@@ -61,9 +76,10 @@ def make_fork(
 ) -> JsonlStore:
     """A new log with the entries of a session, up to and with ``at``, and their details.
 
-    It is there wholly or not at all. Of a log in a file the lines are copied, which takes no
-    lock there; of anything else the entries are written, and one without a time, as other
-    agents have them, gets that of the entry before.
+    It is there wholly or not at all. How calls ended that were answered after ``at`` stays behind:
+    there they have begun, if that is on record, and wait. Of a log in a file the lines are
+    copied, which takes no lock there; of anything else the entries are written, and one without a
+    time, as other agents have them, gets that of the entry before.
 
     Args:
         source: The session.
@@ -90,16 +106,39 @@ def make_fork(
     )
     fork = JsonlStore(path, header=header)
     refuse_existing(fork)
+    later = _ended_later(entries[:end], entries[end:])
     if source.store is not None and last:
-        return source.store.fork(path, last, header=header)
+        return source.store.fork(path, last, header=header, later=later)
     ids = {entry.id for entry in entries[:end]}
     details = [
         Detail(id=name, payload=payload, entry=entry)
         for (name, entry), payload in source.details.items()
         if last and (entry is None or entry in ids)
+        if (name, entry) not in later or read_started(payload) is not None
     ]
     fork.create(_timed(entries[:end], mine), details)
     return fork
+
+
+def _ended_later(kept: Sequence[Entry], rest: Sequence[Entry]) -> set[DetailKey]:
+    """The calls that wait for an output in the first entries, and have it in the others."""
+    waiting: dict[str | None, deque[str]] = {}
+    for entry in kept:
+        if isinstance(entry, MessageEntry):
+            for call in items.tool_calls(entry.message):
+                waiting.setdefault(call.id, deque()).append(entry.id)
+            for output in items.tool_outputs(entry.message):
+                if waiting.get(output.id):
+                    waiting[output.id].popleft()
+    if not any(waiting.values()):
+        return set()
+    answered = {
+        output.id
+        for entry in rest
+        if isinstance(entry, MessageEntry)
+        for output in items.tool_outputs(entry.message)
+    }
+    return {(name, entry) for name in answered if name for entry in waiting.get(name, ())}
 
 
 def _timed(entries: Sequence[Entry], header: Header | None) -> list[Entry]:

@@ -116,8 +116,9 @@ def refuse_other_api(response: ModelResponse, target: Target) -> None:
 def items_of(response: ModelResponse, target: Target) -> tuple[Item, ...]:
     """The items of a response, as the provider made them.
 
-    Of one that offers none, what it says and calls, in the words of the target's API. Where it
-    says nothing, an empty message stands for it.
+    Of one that offers none, what it says and calls, in the words of the target's API; what it
+    thought is not kept, for no model could read it back. Where it says nothing, an empty message
+    stands for it.
 
     Raises:
         EntryError: It is no answer of an API that is known here.
@@ -135,6 +136,9 @@ def items_of(response: ModelResponse, target: Target) -> tuple[Item, ...]:
 
 
 def _spoken(response: ModelResponse, target: Target) -> tuple[Item, ...]:
+    odd = next((call.kind for call in response.tool_calls if call.kind not in ("function", "custom")), None)
+    if odd is not None:
+        raise EntryError("$.response", f"it has no replay_blocks, and a call of the kind {odd!r} needs them")
     try:
         raw = raw_answer(
             target.api,
@@ -147,6 +151,8 @@ def _spoken(response: ModelResponse, target: Target) -> tuple[Item, ...]:
         raise EntryError(
             "$.response", f"it has no replay_blocks, and what an answer of {target.api!r} is, is not known"
         ) from None
+    except ValueError as error:
+        raise EntryError("$.response", f"it has no replay_blocks, and {error}") from None
     made = parse_response(raw).replay_blocks
     assert made is not None
     # The ids of items are the provider's to give.
