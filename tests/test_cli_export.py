@@ -89,6 +89,13 @@ def test_a_codex_rollout_is_exported_too() -> None:
     assert "- Format: a Codex rollout\n" in export(rollout, "--to", "markdown").stdout
 
 
+def test_a_compressed_session_is_called_as_without_that(log: Path, tmp_path: Path) -> None:
+    zstandard = pytest.importorskip("zstandard")
+    packed = tmp_path / "packed.jsonl.zst"
+    packed.write_bytes(zstandard.compress(log.read_bytes()))
+    assert export(packed, "--to", "markdown").stdout.startswith("# packed\n")
+
+
 def test_html_without_the_extra_is_told_in_one_line(
     log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

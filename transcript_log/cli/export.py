@@ -76,7 +76,7 @@ def export(file: str, form: str, out: str | None, force: bool) -> None:
 
 def _source_of(session: Session) -> ExportSource:
     return ExportSource(
-        name=os.path.basename(session.path).removesuffix(".jsonl"),
+        name=os.path.basename(session.path).removesuffix(".zst").removesuffix(".jsonl"),
         entries=session.entries,
         details=session.details,
         header=session.header,
