@@ -15,7 +15,7 @@ from typing import Final
 
 import pytest
 from click.testing import CliRunner, Result
-from test_cli import DETAILS, EVERYTHING, EXAMPLE, called, make, message, process, said
+from test_cli import DETAILS, EVERYTHING, EXAMPLE, answered, called, make, message, process, said
 
 from transcript_log._logfile.files import write_file
 from transcript_log.cli import main
@@ -89,6 +89,13 @@ def test_a_codex_rollout_is_exported_too() -> None:
     assert "- Format: a Codex rollout\n" in export(rollout, "--to", "markdown").stdout
 
 
+def test_a_compressed_session_is_called_as_without_that(log: Path, tmp_path: Path) -> None:
+    zstandard = pytest.importorskip("zstandard")
+    packed = tmp_path / "packed.jsonl.zst"
+    packed.write_bytes(zstandard.compress(log.read_bytes()))
+    assert export(packed, "--to", "markdown").stdout.startswith("# packed\n")
+
+
 def test_html_without_the_extra_is_told_in_one_line(
     log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,6 +147,30 @@ def test_nothing_in_a_name_acts_on_the_terminal(tmp_path: Path) -> None:
         for result in (export(log, "--to", form), export(log, "--to", form, "--out", out, "--force")):
             assert result.exit_code in (0, 2)
             assert all(char.isprintable() or char == "\n" for char in result.output)
+
+
+SECRET: Final = "ghp_" + "Ab3dEf6hIj" * 3 + "Kl9nOp"
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_secrets_are_taken_out_where_that_is_wanted(form: str, tmp_path: Path) -> None:
+    log = make(
+        tmp_path / "a.jsonl",
+        said("u", "user", f"my token is {SECRET}"),
+        called("c", "one", arguments=json.dumps({"cmd": f"curl -H 'Authorization: {SECRET}'"})),
+        answered("o", "one", f"you sent {SECRET}; ticket INT-123456"),
+    )
+    assert SECRET in export(log, "--to", form).stdout
+    redacted = export(log, "--to", form, "--redact", "--redact-pattern", "ticket=INT-[0-9]{6}")
+    assert redacted.exit_code == 0
+    assert SECRET not in redacted.stdout
+    assert "INT-123456" not in redacted.stdout
+    assert "redacted:github-token:1" in redacted.stdout
+    assert "redacted: 1 secret of the kind github-token in 3 places\n" in redacted.stderr
+    assert "redacted: 1 secret of the kind ticket in 1 place\n" in redacted.stderr
+    clean = make(tmp_path / "b.jsonl", said("u", "user", "nothing"))
+    assert "nothing was redacted" in export(clean, "--to", form, "--redact").stderr
+    assert export(log, "--to", form, "--redact-pattern", "(").exit_code == 2
 
 
 # --------------------------------------------------------------------------------- file

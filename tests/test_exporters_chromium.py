@@ -179,16 +179,16 @@ def test_the_policy_stops_a_script_and_a_picture_from_outside(browser: Page, tmp
     assert len(browser.complaints()) >= 3
 
 
-SESSIONS: Final = sorted((CORPUS / "codex").glob("**/*.jsonl")) if CORPUS.is_dir() else []
+SESSIONS: Final = sorted(CORPUS.glob("*/*.jsonl")) if CORPUS.is_dir() else []
 
 
-@pytest.mark.parametrize("path", SESSIONS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", SESSIONS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_a_real_session_is_shown(path: Path, browser: Page, tmp_path: Path) -> None:
     open_page(browser, source_of(path), tmp_path)
     browser.resize(800, 600)
     for scheme in ("light", "dark"):
         browser.prefer(scheme)
-        found = colors(kept(f"{path.stem}-{scheme}", browser.picture()))
+        found = colors(kept(f"{path.parent.name}-{path.stem}-{scheme}", browser.picture()))
         assert max(found, key=found.__getitem__) == PAPER[scheme]
         assert len(found) > 100
     browser.value("document.querySelectorAll('details').forEach(one => one.open = true)")

@@ -51,7 +51,8 @@ ALLOWED: Final[dict[str, set[str]]] = {
     **{tag: {"class"} for tag in ("dd", "dl", "dt", "h1", "h3", "header", "li", "small", "summary")},
     **{tag: {"class"} for tag in ("ul", "b", "td", "th")},
     **{tag: set() for tag in ("blockquote", "body", "br", "code", "em", "footer", "h2", "h4", "h5", "h6")},
-    **{tag: set() for tag in ("head", "hr", "main", "s", "strong", "style", "table", "tbody", "thead")},
+    "main": {"class"},
+    **{tag: set() for tag in ("head", "hr", "s", "strong", "style", "table", "tbody", "thead")},
     **{tag: set() for tag in ("title", "tr")},
 }
 """The tags that the templates and Markdown make, each with its attributes."""
@@ -298,6 +299,13 @@ def test_the_page_comes_in_pieces_and_is_the_same_each_time() -> None:
     assert len(pieces) > 4
     assert max(map(len, pieces)) < 100_000
     assert "".join(pieces) == exported(source)
+
+
+def test_a_long_page_is_drawn_as_it_is_read() -> None:
+    entries = [said(f"e{n}", "user", "x") for n in range(2001)]
+    page = assert_inert(exported(ExportSource(name="log", entries=entries)))
+    assert page.values("main", "class") == ["long"]
+    assert not page_of(*entries[:2000]).values("main", "class")
 
 
 def test_pieces_are_made_as_they_are_asked_for() -> None:

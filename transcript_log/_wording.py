@@ -105,8 +105,11 @@ def loose_words(event: RepeatedOutput | OutputWithoutCall) -> str:
 def compaction_words(event: Compacted) -> str:
     """What a compaction did to the context; empty where the log does not tell."""
     notes = []
-    if event.tokens_before or event.tokens_after:
+    if event.tokens_before and event.tokens_after:
         notes.append(f"{event.tokens_before} to {event.tokens_after} tokens")
+    elif event.tokens_before or event.tokens_after:  # zero is not known
+        when = "before" if event.tokens_before else "after"
+        notes.append(f"{event.tokens_before or event.tokens_after} tokens {when}")
     if event.replacement_items:
         private = f", {PRIVATE} whole" if event.opaque else ""
         notes.append(f"{counted(event.replacement_items, 'item')} in place of what was before{private}")

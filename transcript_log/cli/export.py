@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 import click
@@ -16,7 +17,9 @@ from ..exporters.html import export_html
 from ..exporters.markdown import export_markdown
 from ..exporters.pi import export_pi
 from ..findings import Change
+from ..redaction import Redacted, SecretShape, redact
 from .output import counted, echo, echo_pieces, show_size, tell
+from .redacting import chosen_shapes, redact_options, redacted_lines
 from .source import FORMAT_NAMES, PathType, Session, file_argument, open_session
 from .text import one_line
 
@@ -39,7 +42,16 @@ _MANY: Final = 5
 @click.option("--to", "form", type=click.Choice(list(_EXPORTERS)), required=True, help="What to make of it.")
 @click.option("--out", metavar="FILE", type=PathType(), help="Write there, with mode 0600; not to stdout.")
 @click.option("--force", is_flag=True, help="Replace the file that is there.")
-def export(file: str, form: str, out: str | None, force: bool) -> None:
+@redact_options
+def export(
+    file: str,
+    form: str,
+    out: str | None,
+    force: bool,
+    redact: bool,
+    redact_patterns: tuple[str, ...],
+    redact_file: str | None,
+) -> None:
     """Bring a session into another form.
 
     'markdown' and 'html' show all of it to people, as 'replay' does; a page of HTML is one
@@ -51,16 +63,18 @@ def export(file: str, form: str, out: str | None, force: bool) -> None:
     \b
     Example:
         transcript-log export session.jsonl --to html --out session.html
-        transcript-log export session.jsonl --to markdown | less
+        transcript-log export session.jsonl --to markdown --redact | less
         transcript-log export session.jsonl --to chat-jsonl > messages.jsonl
         transcript-log export session.jsonl --to pi --out ~/.pi/agent/sessions/mine.jsonl
     """
     if force and out is None:
         raise click.UsageError("--force is about the file that --out names")
+    shapes = chosen_shapes(redact, redact_patterns, redact_file)
     session = open_session(file)
     tell(session.file_findings)
+    source, redacted = _redacted(_source_of(session), shapes)
     try:
-        exported = _EXPORTERS[form](_source_of(session))
+        exported = _EXPORTERS[form](source)
     except ContextError as error:
         raise click.ClickException(one_line(f"{file}: {error}")) from error
     pieces = (piece.encode("utf-8") for piece in exported.pieces)
@@ -71,12 +85,26 @@ def export(file: str, form: str, out: str | None, force: bool) -> None:
             raise click.UsageError("--out names the session itself")
         size = write_file(out, pieces, replace=force)
         echo(one_line(f"wrote {out} ({show_size(size)})"), err=True)
+    if redacted is not None:
+        tell(replace(finding, path=file) for finding in redacted.findings)
+        for line in redacted_lines(redacted):
+            echo(line, err=True)
     _tell_changes(exported.changes)
+
+
+def _redacted(
+    source: ExportSource, shapes: Sequence[SecretShape] | None
+) -> tuple[ExportSource, Redacted | None]:
+    if shapes is None:
+        return source, None
+    made = redact(source.entries, source.details, header=source.header, shapes=shapes)
+    clean = replace(source, entries=made.entries, details=made.details_by_call, header=made.header)
+    return clean, made
 
 
 def _source_of(session: Session) -> ExportSource:
     return ExportSource(
-        name=os.path.basename(session.path).removesuffix(".jsonl"),
+        name=os.path.basename(session.path).removesuffix(".zst").removesuffix(".jsonl"),
         entries=session.entries,
         details=session.details,
         header=session.header,

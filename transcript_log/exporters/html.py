@@ -32,6 +32,10 @@ _PIECE: Final = 1 << 16
 """About how many characters a piece has."""
 
 
+_LONG: Final = 2000
+"""A page of more events is drawn as it is read."""
+
+
 class NoHtmlError(TranscriptError, ImportError):
     """A page was asked for, and the extra ``html`` is not installed."""
 
@@ -94,6 +98,7 @@ def _pieces(source: ExportSource, environment: Environment, rich: Rich) -> Itera
             for finding in source.findings
             if finding.severity != "note"
         ],
+        is_long=sum(len(turn.events) for turn in outline.turns) > _LONG,
         contents=[(turn.number, turn.title or "…") for turn in outline.turns if turn.number],
         turns=(_turn(turn, rich) for turn in outline.turns),
     )
