@@ -229,3 +229,18 @@ def test_what_cannot_be_stored_makes_no_log(tmp_path: Path) -> None:
         with pytest.raises(error):
             JsonlStore(tmp_path / "log.jsonl").create(bad, [Detail(id="c", payload=1)])
         assert os.listdir(tmp_path) == []
+
+
+def test_a_sidecar_without_its_log_is_not_added_to(log: JsonlStore, tmp_path: Path) -> None:
+    log.append(message("a"), details=[Detail(id="c", payload=1, entry="a")])
+    notes = tmp_path / "fork.details.jsonl"
+    notes.write_bytes(b"my notes\n")
+    with pytest.raises(StorageError, match="a sidecar stands there"):
+        log.fork(tmp_path / "fork.jsonl", "a")
+    assert notes.read_bytes() == b"my notes\n"
+    assert not (tmp_path / "fork.jsonl").exists()
+    # What a fork leaves that was killed between the two is what the next one would write.
+    notes.write_bytes(Path(log.details_path).read_bytes())
+    fork = log.fork(tmp_path / "fork.jsonl", "a")
+    assert fork.details() == {("c", "a"): 1}
+    assert notes.read_bytes() == Path(log.details_path).read_bytes()

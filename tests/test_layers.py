@@ -82,6 +82,7 @@ FLOORS: Final = {
 IO: Final = frozenset(
     {
         "_following",
+        "_forking",
         "_logfile.files",
         "_logfile.lock",
         "_logfile.reader",

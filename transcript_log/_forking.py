@@ -6,15 +6,17 @@ can be read of it is written as a salvage would write it.
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
 from collections.abc import Iterable, Iterator, Set
 
-from ._logfile.files import closing, make_folder, make_to_append
-from ._logfile.writer import AppendFile
+from ._logfile.files import closing, make_folder, make_to_append, open_to_append, write_all
 from ._reading import opened, read_head
 from ._salvaging import Plan, detail_lines, entry_lines
 from .codec import read_started
 from .entries import Detail, IdSource
-from .errors import EntryNotFoundError
+from .errors import EntryNotFoundError, StorageError
 from .store import DetailKey
 
 __all__ = ["forked_details", "forked_entries", "forked_ids", "make_log"]
@@ -62,24 +64,40 @@ def forked_details(path: str, entries: Set[str], later: Set[DetailKey] = frozens
             yield from detail_lines(path, fd, Plan(path), wanted)
 
 
-def make_log(
-    path: str, lines: Iterable[bytes], sidecar: AppendFile[Detail | None], records: Iterable[bytes]
-) -> None:
-    """Make a log of these lines, wholly or not at all, and add its records to its sidecar before.
+def make_log(path: str, lines: Iterable[bytes], sidecar: str, records: Iterable[bytes]) -> None:
+    """Make a log of these lines, and before it a sidecar of these records; each wholly or not at all.
 
     The caller holds the log's lock.
 
     Raises:
-        StorageError: There is a file at ``path``; or the system refused.
+        StorageError: There is a file at ``path``, or another sidecar; or the system refused.
     """
     make_folder(path)
-    sidecar.settle()
-    added = b"".join(records)
-    if added:
-        sidecar.add(added, None)
+    wanted = b"".join(records)
+    there = _bytes_of(sidecar, len(wanted))
+    if there and there != wanted:
+        reason = "a sidecar stands there without its log"
+        raise StorageError(sidecar, "make the log", reason, errno.EEXIST, "name another log, or move it away")
+    is_new = bool(wanted) and there is None
+    if is_new:
+        closing(make_to_append(sidecar, [wanted]))
+    elif wanted and not there:
+        fd, _ = open_to_append(sidecar)
+        try:
+            write_all(fd, wanted)
+            os.fdatasync(fd)
+        finally:
+            closing(fd)
     try:
         closing(make_to_append(path, lines))
     except BaseException:
-        if added:
-            sidecar.take_back()
+        if is_new:
+            with contextlib.suppress(OSError):
+                os.unlink(sidecar)
         raise
+
+
+def _bytes_of(path: str, size: int) -> bytes | None:
+    """The bytes of a file, and one more than asked for if it has more; None if it is not there."""
+    with opened(path, follow=False) as fd:
+        return None if fd is None else os.pread(fd, size + 1, 0)

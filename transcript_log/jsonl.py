@@ -245,7 +245,7 @@ class JsonlStore:
             elif batch.entries or batch.details:
                 lines = separate(batch.entries, self.checksum)
                 records = separate(batch.details, self.checksum)
-                _forking.make_log(self.path, chain([self._header_line()], lines), self._sidecar, records)
+                _forking.make_log(self.path, chain([self._header_line()], lines), self.details_path, records)
             else:
                 self._log.add(b"", None)
 
@@ -409,7 +409,7 @@ class JsonlStore:
                 raise StorageError(self.path, "make the log", _THERE, errno.EEXIST, "name a file that is not")
             lines = _forking.forked_entries(source.path, at, _ID_SOURCE)
             records = _forking.forked_details(source.details_path, ids, later)
-            _forking.make_log(self.path, chain([self._header_line()], lines), self._sidecar, records)
+            _forking.make_log(self.path, chain([self._header_line()], lines), self.details_path, records)
 
     # ------------------------------------------------------------------------- mending
 
