@@ -38,9 +38,9 @@ from transcript_log.entries import (
     RunEntry,
     ToolOutcome,
 )
-from transcript_log.errors import HeaderError
+from transcript_log.errors import ContextError, HeaderError
 from transcript_log.families import Target
-from transcript_log.history import Called, Ran, build_history
+from transcript_log.history import Called, Ran, Said, build_history
 from transcript_log.importers import Imported
 from transcript_log.importers.codex import import_codex
 
@@ -658,11 +658,52 @@ def test_records_that_nothing_is_made_of_are_kept_where_that_is_asked_for() -> N
     assert build_context(kept.entries, target).items == build_context(plain.entries, target).items
 
 
-def test_a_rollback_is_told_as_not_applied() -> None:
-    imported = Rollout().said("hi").event("thread_rolled_back", num_turns=2).read()
-    (finding,) = imported.findings
-    assert (finding.rule, finding.severity, finding.line) == ("rollback-not-applied", "warning", 3)
-    assert "newest 2 user turns" in finding.message
+def said_in(imported: Imported) -> list[str]:
+    """What a model of the file's own is sent, by its texts."""
+    context = build_context(imported.entries, Target("openai-responses", "gpt-5"))
+    return [items.text(item) for item in context.items]
+
+
+def test_turns_that_were_taken_back_are_history_and_no_context() -> None:
+    rollout = Rollout().said("one").said("1", "assistant").said("two").said("2", "assistant")
+    rollout.event("thread_rolled_back", num_turns=1).said("three")
+    imported = rollout.read()
+    assert said_in(imported) == ["one", "1", "three"]
+    (finding,) = [finding for finding in imported.findings if finding.rule == "rolled-back"]
+    assert (finding.severity, finding.line) == ("note", 6)
+    assert "line 4" in finding.message
+    shown = [event.text for event in build_history(imported.entries).events if isinstance(event, Said)]
+    assert shown == ["one", "1", "two", "2", "three"]
+
+
+def test_turns_are_counted_over_rollbacks_and_over_what_the_program_said() -> None:
+    rollout = (
+        Rollout().said("one").said("<environment_context>x</environment_context>").said("two").said("three")
+    )
+    rollout.event("thread_rolled_back", num_turns=1).event("thread_rolled_back", num_turns=1).said("four")
+    assert said_in(rollout.read())[0] == "one"
+    assert said_in(rollout.read())[-1] == "four"
+    assert "two" not in said_in(rollout.read())
+    rollout.event("thread_rolled_back", num_turns=9)
+    with pytest.raises(ContextError):
+        said_in(rollout.read())
+
+
+def test_a_compaction_is_taken_back_with_its_turn() -> None:
+    rollout = Rollout().said("one").said("1", "assistant").said("two")
+    rollout("compacted", message="so far").said("2", "assistant").event(
+        "thread_rolled_back", num_turns=1
+    ).said("three")
+    imported = rollout.read()
+    assert said_in(imported) == ["one", "1", "three"]
+    assert [entry.type for entry in imported.entries if isinstance(entry, OpaqueEntry)] == ["codex:compacted"]
+
+
+@pytest.mark.parametrize("turns", [0, -1, "1", None, True])
+def test_a_rollback_of_no_number_is_told(turns: Any) -> None:
+    imported = Rollout().said("hi").event("thread_rolled_back", num_turns=turns).read()
+    assert [(finding.rule, finding.line) for finding in imported.findings] == [("odd-record", 3)]
+    assert said_in(imported) == ["hi"]
 
 
 def test_a_record_that_a_log_cannot_hold_is_left_out_and_told() -> None:

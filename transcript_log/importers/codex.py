@@ -187,6 +187,7 @@ class _Rollout:
         self._places: dict[str, tuple[int, int]] = {}
         self._messages: list[int] = []  # indices of the message entries
         self._users: list[Item] = []  # what a compaction without a replacement carries over
+        self._said: list[int] = []  # indices of what a person said, and was not taken back
         self._calls: dict[str, list[int]] = {}  # indices of the entries that call by this id
         self._told: list[tuple[str, int, ToolOutcome]] = []  # outcomes that events tell
         self._stored: list[tuple[str, int, ToolOutcome]] = []  # those that outputs tell
@@ -301,6 +302,7 @@ class _Rollout:
             self._release()
             if _is_carried(item):
                 self._users.append(item)
+                self._said.append(len(self._entries))
         place = len(self._entries)
         entry = MessageEntry(
             id=self._id(record),
@@ -334,6 +336,34 @@ class _Rollout:
         if usage is None:
             return None
         return ResponseRecord(provider=self._provider, model=self._model, usage=usage)
+
+    def _roll_back(self, record: SourceRecord, turns: Json) -> None:
+        """Make history of the newest turns of the user, and of all that came since they began.
+
+        A compaction among it was taken back with them; what stood before it counts again.
+        """
+        if type(turns) is not int or turns < 1 or not self._said:
+            self._tell(record, "odd-record", "warning", f"{turns!r} turns cannot be taken back here")
+            return
+        taken = min(turns, len(self._said))
+        cut = self._said[-taken]
+        for place in range(cut, len(self._entries)):
+            entry = self._entries[place]
+            if isinstance(entry, MessageEntry):
+                self._entries[place] = replace(entry, interrupted=True)
+            elif isinstance(entry, CompactionEntry):
+                kept: dict[str, Json] = {"summary": entry.compaction.summary}
+                self._entries[place] = opaque_entry(entry.id, entry.timestamp, "codex", "compacted", kept)
+        del self._said[-taken:]
+        del self._users[-taken:]
+        line, _ = self._places[self._entries[cut].id]
+        self._tell(
+            record,
+            "rolled-back",
+            "note",
+            f"Codex took the newest {taken} user turns back here, those from line {line} on:"
+            " they are history, and no context",
+        )
 
     def _token_count(self, info: Json) -> None:
         told = self._usages.tell(info)
@@ -462,14 +492,7 @@ class _Rollout:
             case "error":
                 self._turns.fail()
             case "thread_rolled_back":
-                turns = event.get("num_turns")
-                self._tell(
-                    record,
-                    "rollback-not-applied",
-                    "warning",
-                    f"Codex took the newest {turns if type(turns) is int else 'few'} user turns back here;"
-                    " that is not applied, and they stay in the context",
-                )
+                self._roll_back(record, event.get("num_turns"))
             case "token_count":
                 self._token_count(event.get("info"))
             case "item_completed":
