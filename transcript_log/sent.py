@@ -80,7 +80,8 @@ def request_at(
     Its items are the context as it was before the response: with the stand-ins that were put
     on record with it, for those were sent, and without the response. The log does not say
     when a request was made, so what somebody added while the model answered, and which thus
-    stands before the response, is taken to have been sent.
+    stands before the response, is taken to have been sent. For an answer that was cut off no
+    stand-in was put on record: those of its context are worded by what is known now.
 
     Args:
         entries: The whole log.
