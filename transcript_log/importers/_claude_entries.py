@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
+from typing import Final
 
 from .. import items
 from .._times import parse_time, parse_time_leniently
-from ..codec.decoding import message_entry
+from .._twins import twin_of
 from ..entries import (
     Compaction,
     CompactionEntry,
@@ -20,6 +21,7 @@ from ..entries import (
     Entry,
     Item,
     Json,
+    MessageEntry,
     ResponseRecord,
     RunEntry,
     RunStatus,
@@ -167,7 +169,9 @@ class Writer:
                 beside = block.get("content") if beside is None else beside
             payload = told_payload(block, beside)
             if payload is not None:
-                self.details.append(Detail(id=call, payload=payload, entry=self._calls.get(call)))
+                detail: Detail = _Detail(call, payload, self._calls.get(call))
+                detail.__class__ = Detail
+                self.details.append(detail)
             agent = told_agent(beside)
             if agent is not None:
                 self.agents[agent] = (call, node)
@@ -230,13 +234,11 @@ class Writer:
         key = (group.stop, bool(group.calls))
         if key not in self._finishes:
             self._finishes[key] = _finish(*key)
-        return ResponseRecord(
-            id=group.id,
-            provider=provider_of(group.model, group.id),
-            model=group.model,
-            finish_reason=self._finishes[key],
-            usage=None if group.usage is None else recorded_anthropic(group.usage),
-        )
+        usage = None if group.usage is None else recorded_anthropic(group.usage)
+        provider = provider_of(group.model, group.id)
+        made: ResponseRecord = _Response(group.id, provider, group.model, self._finishes[key], usage, None)
+        made.__class__ = ResponseRecord
+        return made
 
     def _write_placeholder(self, node: Node) -> None:
         """What stands where an answer would: history, and never sent."""
@@ -257,7 +259,9 @@ class Writer:
         interrupted: bool = False,
     ) -> str:
         made = node.entry = self._ids.of(node)
-        self.entries.append(message_entry(made, time, item, family, response, interrupted))
+        entry: MessageEntry = _Message(made, time, item, family, response, None, False, interrupted)
+        entry.__class__ = MessageEntry
+        self.entries.append(entry)
         self.places.append((node.line, node.offset))
         return made
 
@@ -424,6 +428,11 @@ class Writer:
         if time is None:
             self._telling.note(node, "unreadable-time")
         return time
+
+
+_Detail: Final = twin_of(Detail)
+_Message: Final = twin_of(MessageEntry)
+_Response: Final = twin_of(ResponseRecord)
 
 
 # ---------------------------------------------------------------------------------- values

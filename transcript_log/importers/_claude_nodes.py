@@ -96,6 +96,20 @@ class Group:
         self.is_live = False
         self.is_written = False
 
+    def hear(self, message: Mapping[str, Json]) -> None:
+        """Take in what a piece of the message tells of the whole."""
+        usage = message.get("usage")
+        if type(usage) is dict:
+            output = usage.get("output_tokens")
+            if type(output) is not int:
+                output = 0
+            # Later pieces tell more than those that were written while it streamed.
+            if output >= self.output:
+                self.usage, self.output = usage, output
+        stop = message.get("stop_reason")
+        if type(stop) is str:
+            self.stop = stop
+
 
 class Node:
     """A record that has a place in the tree.

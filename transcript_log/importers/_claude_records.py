@@ -50,16 +50,29 @@ _NOT_APPLIED: Final[Mapping[str, str]] = {
 
 
 def stored_part(value: Json) -> Json:
-    """The part of a record that can go into a log."""
+    """The part of a record that can go into a log, without what is plainly text."""
     if type(value) is not dict:
         return value
     kind = value.get("type")
-    if kind in _SAID:
-        message = value.get("message")
-        content = message.get("content") if type(message) is dict else message
-        beside = value.get("toolUseResult")
-        return content if beside is None else [content, beside]
-    return None if kind == "progress" else value
+    if kind not in _SAID:
+        return None if kind == "progress" else value
+    message = value.get("message")
+    content = message.get("content") if type(message) is dict else message
+    beside = value.get("toolUseResult")
+    if type(content) is list and len(content) == 1 and type(content[0]) is dict:
+        (block,) = content
+        match block.get("type"):
+            case "text" if len(block) == 2:
+                content = None
+            case "tool_use" if len(block) == 4 and type(block.get("id")) is type(block.get("name")) is str:
+                content = block.get("input")
+            case "tool_result" if type(block.get("content")) is str and (
+                len(block) == 3 or (len(block) == 4 and type(block.get("is_error")) is bool)
+            ):
+                content = None
+            case _:
+                pass
+    return content if beside is None else beside if content is None else [content, beside]
 
 
 class Records:
@@ -98,7 +111,7 @@ class Records:
         self.forked_from: tuple[str, str] | None = None
         self.stamps: dict[str, str] = {}
         self.cwd: str | None = None
-        self.tally = Tally()
+        self.tally: Final = Tally()
         self._title_rank = 0
         self._named_session: str | None = None
         self._telling = telling
@@ -195,7 +208,9 @@ class Records:
             return
         self.tally.assistant += 1
         flags = self._said(value)
-        message_id = as_text(message.get("id"))
+        message_id = message.get("id")
+        if type(message_id) is not str or not message_id:
+            message_id = None
         self.tally.messages.add(message_id)
         model = message.get("model")
         if model == _PLACEHOLDER:
@@ -208,18 +223,28 @@ class Records:
             self.tally.look_at(content, message_id)
             there = self.by_uuid[value["uuid"]].group
             if there is not None and there.id == message_id:
-                _told(there, message)
+                there.hear(message)
             return
         if not node.flags & REFUSED:
             node.message = message
-        group = self._group_of(node, message_id, as_text(value.get("requestId")), content)
+        request = value.get("requestId")
+        group = None if message_id is None else self._groups.get(message_id)
+        if group is not None and (
+            (request == group.request and request is not None) or self._goes_on(group, request, content)
+        ):
+            group.nodes.append(node)
+            group.request = group.request or as_text(request)
+        else:
+            group = Group(message_id, as_text(request), as_text(model), node)
+            if message_id is not None:
+                self._groups[message_id] = group
+        group.prompts = self._prompts
+        node.group = group
         if type(content) is list:
             node.flags |= self.tally.look_at(content, message_id, group)
         elif type(content) is not str:
             self._telling.note(record, "odd-record", "the message has no content that can be read")
-        if group.model is None:
-            group.model = as_text(model)
-        _told(group, message)
+        group.hear(message)
 
     def _said(self, value: dict[str, Json]) -> int:
         """What is known of a message beside its content."""
@@ -235,31 +260,14 @@ class Records:
             flags |= VIRTUAL
         return flags
 
-    def _group_of(self, node: Node, message: str | None, request: str | None, content: Json) -> Group:
-        """The API message that an assistant's record is a piece of."""
-        group = None if message is None else self._groups.get(message)
-        if group is not None and self._goes_on(group, request, content):
-            group.nodes.append(node)
-            group.request = group.request or request
-        else:
-            group = Group(message, request, None, node)
-            if message is not None:
-                self._groups[message] = group
-        group.prompts = self._prompts
-        node.group = group
-        return group
-
-    def _goes_on(self, group: Group, request: str | None, content: Json) -> bool:
+    def _goes_on(self, group: Group, request: Json, content: Json) -> bool:
         """Whether a record with a known message id is one more piece of that message.
 
         Some servers give every answer the same id. Then the request tells answers apart, and
         where none is named, what the user said between them. A copy of what is there is a
         piece again, wherever it stands.
         """
-        if request is not None and group.request is not None:
-            if request == group.request:
-                return True
-        elif group.prompts == self._prompts:
+        if (request is None or group.request is None) and group.prompts == self._prompts:
             return True
         there = [block for node in group.nodes for block in node.blocks]
         return type(content) is list and bool(content) and all(block in there for block in content)
@@ -437,21 +445,6 @@ class Records:
         """A record without a message: others may follow it."""
         self._node(record, value, kind, self._said_by(value), is_stored=False)
         self._telling.note(record, "odd-record", "the record has no message")
-
-
-def _told(group: Group, message: dict[str, Json]) -> None:
-    """Take in what a piece of a message tells of the whole."""
-    usage = message.get("usage")
-    if type(usage) is dict:
-        output = usage.get("output_tokens")
-        if type(output) is not int:
-            output = 0
-        # Later pieces tell more than those that were written while it streamed.
-        if output >= group.output:
-            group.usage, group.output = usage, output
-    stop = message.get("stop_reason")
-    if type(stop) is str:
-        group.stop = stop
 
 
 _OWN_KEYS: Final = frozenset(
