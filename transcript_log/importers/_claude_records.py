@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Final
 
+from .._times import parse_time, parse_time_leniently
 from ..entries import Json
 from . import SourceRecord
 from ._claude_nodes import (
@@ -23,6 +25,7 @@ from ._claude_nodes import (
     Node,
     as_text,
 )
+from ._claude_outcomes import told_outcomes
 from ._claude_tally import INTERRUPTED, Tally
 from ._telling import Telling
 
@@ -172,8 +175,9 @@ class Records:
         self.tally.user += 1
         flags = self._said(value)
         content = message.get("content")
+        answered: list[str] = []
         if type(content) is list:
-            flags |= self.tally.look_at(content)
+            flags |= self.tally.look_at(content, None, [], answered)
         elif type(content) is not str:
             self._telling.note(record, "odd-record", "the message has no content that can be read")
         elif content.startswith(INTERRUPTED):
@@ -186,8 +190,10 @@ class Records:
             return
         if not node.flags & REFUSED:
             node.message = message
-            node.extra = value.get("toolUseResult")
         if flags & ANSWERS:
+            node.answered = answered
+            if node.message is not None:
+                node.extra = told_outcomes(node.blocks, value.get("toolUseResult"))
             return
         if not flags & (META | INTERRUPTS | SIDECHAIN):
             self._prompts += 1
@@ -219,17 +225,16 @@ class Records:
             flags |= FAILED
         node = self._node(record, value, "assistant", flags)
         content = message.get("content")
-        if node is None:  # a repeat is counted all the same
-            self.tally.look_at(content, message_id)
-            there = self.by_uuid[value["uuid"]].group
-            if there is not None and there.id == message_id:
-                there.hear(message)
+        if node is None:
+            self._hear_again(value, message_id, message)
             return
-        if not node.flags & REFUSED:
-            node.message = message
         request = value.get("requestId")
         group = None if message_id is None else self._groups.get(message_id)
-        if group is not None and (
+        if flags & (PLACEHOLDER | FAILED | VIRTUAL):
+            group = Group(None, None, None, node)
+            if not node.flags & REFUSED:
+                node.message = message
+        elif group is not None and (
             (request == group.request and request is not None) or self._goes_on(group, request, content)
         ):
             group.nodes.append(node)
@@ -241,10 +246,20 @@ class Records:
         group.prompts = self._prompts
         node.group = group
         if type(content) is list:
-            node.flags |= self.tally.look_at(content, message_id, group)
+            node.flags |= self.tally.look_at(content, message_id, group.calls, [])
         elif type(content) is not str:
             self._telling.note(record, "odd-record", "the message has no content that can be read")
+        if not node.flags & REFUSED:
+            for _ in range(group.add(content)):
+                self._telling.note(record, "repeated-block")
         group.hear(message)
+
+    def _hear_again(self, value: dict[str, Json], message_id: str | None, message: dict[str, Json]) -> None:
+        """A record that is there already is counted all the same, and may tell more of the usage."""
+        self.tally.look_at(message.get("content"), message_id, [], [])
+        group = self.by_uuid[value["uuid"]].group
+        if group is not None and group.id == message_id:
+            group.hear(message)
 
     def _said(self, value: dict[str, Json]) -> int:
         """What is known of a message beside its content."""
@@ -269,8 +284,7 @@ class Records:
         """
         if (request is None or group.request is None) and group.prompts == self._prompts:
             return True
-        there = [block for node in group.nodes for block in node.blocks]
-        return type(content) is list and bool(content) and all(block in there for block in content)
+        return type(content) is list and bool(content) and all(block in group.blocks for block in content)
 
     def _take_system(self, record: SourceRecord, value: dict[str, Json]) -> None:
         subtype = value.get("subtype")
@@ -321,15 +335,15 @@ class Records:
                 self.tally.roots += 1
             parent = up = None
             self.is_broken = self.is_broken or bool(flags & CHAINED)
+        elif (up := self.by_uuid.get(parent)) is None:
+            self.is_broken = True
         else:
-            up = self.by_uuid.get(parent)
-            if up is None:
-                self.is_broken = True
+            parent = None
         if type(uuid) is not str or not uuid:
             uuid = f"line {line}, record {self.taken}"
         if uuid in self.by_uuid:
             there = self.by_uuid[uuid]
-            is_same = there.kind == kind and there.message == value.get("message")
+            is_same = there.kind == kind and _says_the_same(there, value.get("message"))
             self._telling.note(record, "repeated" if is_same else "repeated-id")
             return None
         if is_doubtful and is_stored and (reason := record.refusal()) is not None:
@@ -340,7 +354,7 @@ class Records:
                 f"a log cannot give this record back as it is: {reason}; left out",
             )
             flags |= REFUSED
-        node = Node(uuid, parent, kind, flags, line, offset, value.get("timestamp"), up)
+        node = Node(uuid, parent, kind, flags, line, offset, self._time(record, value.get("timestamp")), up)
         if flags & SIDECHAIN:
             node.agent = as_text(value.get("agentId"))
         elif kind in _SAID:
@@ -354,6 +368,21 @@ class Records:
         self.by_uuid[uuid] = node
         self.nodes.append(node)
         return node
+
+    def _time(self, record: SourceRecord, told: Json) -> datetime | None:
+        if type(told) is str:
+            # The form in which all of them are written; the checks of the general one take longer.
+            is_usual = len(told) == 24 and told[4] == told[7] == "-" and told[10] == "T" and told[23] == "Z"
+            try:
+                return datetime.fromisoformat(told) if is_usual else parse_time(told)
+            except ValueError:
+                pass
+        if told is None:
+            return None
+        time, _ = parse_time_leniently(told)
+        if time is None:
+            self._telling.note(record, "unreadable-time")
+        return time
 
     def _enter(self, session: Json) -> None:
         """The records are of another session from here on."""
@@ -445,6 +474,15 @@ class Records:
         """A record without a message: others may follow it."""
         self._node(record, value, kind, self._said_by(value), is_stored=False)
         self._telling.note(record, "odd-record", "the record has no message")
+
+
+def _says_the_same(node: Node, message: Json) -> bool:
+    """Whether a record that is there says what another one with its id says."""
+    if node.group is None or node.message is not None:
+        return bool(node.message == message)
+    content = message.get("content") if type(message) is dict else None
+    blocks = content if type(content) is list else [{"type": "text", "text": content}]
+    return content == node.group.content or all(block in node.group.blocks for block in blocks)
 
 
 _OWN_KEYS: Final = frozenset(
