@@ -24,7 +24,6 @@ from strategies import (
     json_objects,
     json_values,
     logs,
-    message_entries,
     outcomes,
     refused_values,
     times,
@@ -32,7 +31,6 @@ from strategies import (
 from test_json import at
 
 from transcript_log import codec
-from transcript_log.codec.decoding import message_entry
 from transcript_log.entries import (
     Compaction,
     CompactionEntry,
@@ -918,14 +916,3 @@ def test_a_line_that_is_no_sidecar_record_says_why(text: bytes, where: str) -> N
 
 def test_an_empty_entry_of_a_sidecar_record_is_none() -> None:
     assert codec.decode_detail(b'{"id":"c","entry":"","more":1}') == Detail(id="c", payload=None)
-
-
-@given(message_entries())
-def test_a_message_entry_may_be_made_in_a_shorter_way(entry: MessageEntry) -> None:
-    plain = dataclasses.replace(entry, invocation=None, stand_in=False)
-    made = message_entry(
-        plain.id, plain.timestamp, plain.message, plain.family, plain.response, plain.interrupted
-    )
-    assert type(made) is MessageEntry
-    assert made == plain
-    assert made.message is plain.message

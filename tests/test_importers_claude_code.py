@@ -477,11 +477,12 @@ def test_a_record_may_stand_before_the_one_it_follows() -> None:
 
 
 def test_a_record_that_stands_twice_counts_once() -> None:
-    written = Written().user("u1", "one").says("a1", "msg_1", text("1"))
-    imported = written.raw(written.lines[0]).raw(written.lines[1]).imported()
+    written = Written().user("u1", "one").says("a1", "msg_1", text("1")).note("n1", "turn_duration")
+    imported = written.raw(written.lines[0]).raw(written.lines[1]).raw(written.lines[2]).imported()
     assert sent_texts(imported) == ["one", "1"]
+    assert len(runs(imported)) == 1
     assert told(imported, "repeated") == [
-        "records that stand in the file already, here and after: 2; left out"
+        "records that stand in the file already, here and after: 3; left out"
     ]
     assert imported.counts["assistant"] == 2
 
@@ -883,6 +884,12 @@ def test_what_is_repeated_is_of_one_family() -> None:
     again = compactions(written.imported())[1].compaction
     assert again.family == "anthropic-messages/direct"
     assert {"role": "assistant", "content": [ours, call("toolu_2")]} in again.replacement
+
+    further = Written()
+    further.lines, further.last = [*begun, *written.lines[len(begun) : len(begun) + 1]], "c1"
+    further.note("c2", "microcompact_boundary", microcompactMetadata={"compactedToolIds": ["toolu_1"]})
+    last = compactions(further.imported())[1].compaction
+    assert (last.family, last.first_kept_entry_id) == ("anthropic-messages/direct", None)
 
     written.lines, written.last = begun, "r2"
     kept_list = {"anchorUuid": "m1", "uuids": ["a1", "a2"]}
@@ -1374,7 +1381,9 @@ def test_a_subagent_within_the_file_is_a_session_of_its_own() -> None:
     assert sent_texts(linked) == ["look for it", "there"]
     assert linked.header.parent == ParentCall("s-1", "toolu_1")
     assert linked.header.id == "s-1-3"
-    assert told(imported, "subagent")
+    assert told(imported, "subagent") == [
+        "what a subagent did begins here: 4 message records, a session of their own"
+    ]
     assert (imported.counts["sidechain"], imported.counts["calls"], imported.counts["roots"]) == (4, 2, 2)
 
 

@@ -22,6 +22,7 @@ PACKAGE: Final = "transcript_log"
 FLOORS: Final = {
     "_collector": 0,
     "_identity": 0,
+    "_twins": 0,
     "_version": 0,
     "errors": 0,
     "findings": 0,

@@ -21,7 +21,6 @@ from ..entries import (
     ForkOrigin,
     Header,
     Invocation,
-    Item,
     Json,
     MessageEntry,
     OpaqueEntry,
@@ -50,7 +49,6 @@ __all__ = [
     "decode_header",
     "detail_from_value",
     "entry_from_value",
-    "message_entry",
 ]
 
 Doubt = Callable[[str], None]
@@ -71,26 +69,10 @@ class _Draft:
         self.timestamp = timestamp
         self.message = message
         self.family = family
-        self.response: ResponseRecord | None = None
+        self.response = None
         self.invocation = None
         self.stand_in = False
         self.interrupted = False
-
-
-def message_entry(
-    id: str,
-    timestamp: datetime | None,
-    message: Item,
-    family: str | None = None,
-    response: ResponseRecord | None = None,
-    interrupted: bool = False,
-) -> MessageEntry:
-    """What the constructor of :class:`MessageEntry` gives, for those who make very many."""
-    draft = _Draft(id, timestamp, message, family)
-    draft.response = response
-    draft.interrupted = interrupted
-    draft.__class__ = MessageEntry  # type: ignore[assignment]  # see _Draft
-    return cast(MessageEntry, draft)
 
 
 def decode_entry(line: bytes, sealed: bool = False) -> Entry:

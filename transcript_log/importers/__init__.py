@@ -170,7 +170,7 @@ class SourceLines:
         self._stored = stored
 
     def __iter__(self) -> Iterator[SourceRecord]:
-        decode, stored = _json.decode_doubting, self._stored
+        decode, stored, new = _json.decode_doubting, self._stored, tuple.__new__
         offset = 0
         torn = False
         for number, line in enumerate(self._lines, 1):
@@ -186,7 +186,7 @@ class SourceLines:
             else:
                 if type(value) is dict:
                     self.records += 1
-                    yield SourceRecord(value, number, offset, is_doubtful)
+                    yield new(SourceRecord, (value, number, offset, is_doubtful))
                 else:
                     self._tell("no-record", "warning", "the line is JSON, but no object", number, offset)
             torn = self.broken_lines > broken and not line.endswith(b"\n")

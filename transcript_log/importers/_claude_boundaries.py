@@ -109,4 +109,4 @@ def _between(segment: Mapping[str, Json], by_uuid: Mapping[str, Node]) -> Iterat
         if node.uuid == head:
             yield from reversed(passed.values())
             return
-        node = by_uuid.get(node.parent or "")
+        node = node.up or by_uuid.get(node.parent or "")

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
+from typing import Final
 
 from .. import items
-from .._times import parse_time, parse_time_leniently
-from ..codec.decoding import message_entry
+from .._twins import twin_of
 from ..entries import (
     Compaction,
     CompactionEntry,
@@ -20,6 +20,7 @@ from ..entries import (
     Entry,
     Item,
     Json,
+    MessageEntry,
     ResponseRecord,
     RunEntry,
     RunStatus,
@@ -45,7 +46,7 @@ from ._claude_nodes import (
     as_text,
     is_boundary,
 )
-from ._claude_outcomes import told_agent, told_payload
+from ._claude_outcomes import Told, told_payload
 from ._claude_runs import Turn
 from ._claude_tally import INTERRUPTED
 from ._claude_tree import Tree
@@ -140,7 +141,7 @@ class Writer:
             item = {"role": "user", "content": content}
         if flags & ANSWERS:
             item = self._with_outcomes(node, item)
-        time = self._time(node)
+        time = node.time
         made = self._add_message(node, time, item)
         if flags & INTERRUPTS:
             self._end_run(node, time, "cancelled")
@@ -151,28 +152,33 @@ class Writer:
 
     def _with_outcomes(self, node: Node, item: Item) -> Item:
         """A message of outputs as it was sent; what is known beside goes to the details."""
-        beside = node.extra
-        blocks: list[Json] | None = None
-        for place, block in enumerate(item["content"]):
-            if type(block) is not dict or block.get("type") != "tool_result":
-                continue
-            call = block.get("tool_use_id")
-            if type(call) is not str or not call:
-                continue
-            text = self._replacements.get(call)
-            if text is not None and block.get("content") != text:
-                blocks = blocks or list(item["content"])
-                blocks[place] = {**block, "content": text}
-                self._telling.note(node, "output-replaced")
-                beside = block.get("content") if beside is None else beside
-            payload = told_payload(block, beside)
+        told: list[Told] = node.extra
+        if self._replacements and not self._replacements.keys().isdisjoint(node.answered):
+            item = self._replaced(node, item, told)
+        for call, payload, agent in told:
             if payload is not None:
-                self.details.append(Detail(id=call, payload=payload, entry=self._calls.get(call)))
-            agent = told_agent(beside)
+                detail: Detail = _Detail(call, payload, self._calls.get(call))
+                detail.__class__ = Detail
+                self.details.append(detail)
             if agent is not None:
                 self.agents[agent] = (call, node)
-            beside = None  # one record tells of one call
-        return item if blocks is None else {**item, "content": blocks}
+        return item
+
+    def _replaced(self, node: Node, item: Item, told: list[Told]) -> Item:
+        """Outputs as they were sent; those that tell nothing of themselves else go to the details."""
+        known = {one.call for one in told if one.payload is not None}
+        blocks = []
+        for block in item["content"]:
+            call = as_text(block.get("tool_use_id")) if type(block) is dict else None
+            text = None if call is None else self._replacements.get(call)
+            if call is None or text is None or block.get("content") == text:
+                blocks.append(block)
+                continue
+            blocks.append({**block, "content": text})
+            self._telling.note(node, "output-replaced")
+            if call not in known:
+                told.append(Told(call, told_payload(block, block.get("content")), None))
+        return {**item, "content": blocks}
 
     def _write_answer(self, node: Node) -> None:
         flags = node.flags
@@ -186,13 +192,13 @@ class Writer:
             self._write_placeholder(node)
             return
         group.is_written = True
-        content = self._content_of(group)
+        content = group.content
         if content is None:
             return
         family = family_of(group.model, group.id)
         made = self._add_message(
             node,
-            self._time(node),
+            node.time,
             {"role": "assistant", "content": content},
             family,
             self._response(group),
@@ -202,46 +208,20 @@ class Writer:
         for call in group.calls:
             self._calls[call] = made
 
-    def _content_of(self, group: Group) -> Json:
-        """The blocks of an API message in the order of the file, each once; None if there are none."""
-        blocks: list[Json] = []
-        there: dict[Json, list[Json]] = {}  # by what tells most blocks apart
-        for node in group.nodes:
-            content = None if node.message is None else node.message.get("content")
-            if type(content) is list:
-                if len(group.nodes) == 1:
-                    return content
-            elif type(content) is str:
-                if len(group.nodes) == 1:
-                    return content
-                content = [{"type": "text", "text": content}]
-            else:
-                continue
-            for block in content:
-                alike = there.setdefault(_mark_of(block), [])
-                if block in alike:
-                    self._telling.note(node, "repeated-block")
-                else:
-                    alike.append(block)
-                    blocks.append(block)
-        return blocks or None
-
     def _response(self, group: Group) -> ResponseRecord:
         key = (group.stop, bool(group.calls))
         if key not in self._finishes:
             self._finishes[key] = _finish(*key)
-        return ResponseRecord(
-            id=group.id,
-            provider=provider_of(group.model, group.id),
-            model=group.model,
-            finish_reason=self._finishes[key],
-            usage=None if group.usage is None else recorded_anthropic(group.usage),
-        )
+        usage = None if group.usage is None else recorded_anthropic(group.usage)
+        provider = provider_of(group.model, group.id)
+        made: ResponseRecord = _Response(group.id, provider, group.model, self._finishes[key], usage, None)
+        made.__class__ = ResponseRecord
+        return made
 
     def _write_placeholder(self, node: Node) -> None:
         """What stands where an answer would: history, and never sent."""
         content = None if node.message is None else node.message.get("content")
-        time = self._time(node)
+        time = node.time
         if type(content) is str or type(content) is list:
             self._add_message(node, time, {"role": "assistant", "content": content}, None, None, True)
         if node.flags & FAILED:
@@ -257,7 +237,9 @@ class Writer:
         interrupted: bool = False,
     ) -> str:
         made = node.entry = self._ids.of(node)
-        self.entries.append(message_entry(made, time, item, family, response, interrupted))
+        entry: MessageEntry = _Message(made, time, item, family, response, None, False, interrupted)
+        entry.__class__ = MessageEntry
+        self.entries.append(entry)
         self.places.append((node.line, node.offset))
         return made
 
@@ -273,11 +255,11 @@ class Writer:
             case "microcompact_boundary":
                 self._clear(node)
             case "turn_duration":
-                self._end_run(node, self._time(node), "completed", note.get("durationMs"))
+                self._end_run(node, node.time, "completed", note.get("durationMs"))
             case "local_command":
                 content = note.get("content")
                 if type(content) is str and content.strip():
-                    self._add_message(node, self._time(node), {"role": "user", "content": content})
+                    self._add_message(node, node.time, {"role": "user", "content": content})
             case _:
                 self._snip(node)
 
@@ -290,7 +272,7 @@ class Writer:
             if as_text(told.get("source_uuid")) in self._uuids:
                 self._telling.note(node, "not-imported", "attachment/queued_command")
             elif type(prompt) is str or type(prompt) is list:
-                self._add_message(node, self._time(node), {"role": "user", "content": prompt})
+                self._add_message(node, node.time, {"role": "user", "content": prompt})
             return
         content = told.get("content")
         shown = {key: value for key, value in told.items() if key != "type"}
@@ -312,7 +294,7 @@ class Writer:
         self._add(
             ContextEntry(
                 id=self._ids.beside(node),
-                timestamp=self._time(node),
+                timestamp=node.time,
                 context=ContextAttachment(
                     attachment_id=f"{kind}:{revision}",
                     epoch=1,
@@ -376,7 +358,7 @@ class Writer:
         self._add(
             CompactionEntry(
                 id=self._ids.of(node),
-                timestamp=self._time(node),
+                timestamp=node.time,
                 compaction=Compaction(
                     summary=text,
                     first_kept_entry_id=standing.first_kept,
@@ -409,34 +391,13 @@ class Writer:
         self.entries.append(entry)
         self.places.append((node.line, node.offset))
 
-    def _time(self, node: Node) -> datetime | None:
-        told = node.time
-        if type(told) is str:
-            # The form in which all of them are written; the checks of the general one take longer.
-            is_usual = len(told) == 24 and told[4] == told[7] == "-" and told[10] == "T" and told[23] == "Z"
-            try:
-                return datetime.fromisoformat(told) if is_usual else parse_time(told)
-            except ValueError:
-                pass
-        if told is None:
-            return None
-        time, _ = parse_time_leniently(told)
-        if time is None:
-            self._telling.note(node, "unreadable-time")
-        return time
+
+_Detail: Final = twin_of(Detail)
+_Message: Final = twin_of(MessageEntry)
+_Response: Final = twin_of(ResponseRecord)
 
 
 # ---------------------------------------------------------------------------------- values
-
-
-def _mark_of(block: Json) -> str | None:
-    """A text that few blocks of a message have in common."""
-    if type(block) is dict:
-        for key in ("id", "text", "thinking"):
-            mark = block.get(key)
-            if type(mark) is str:
-                return mark
-    return None
 
 
 def _finish(stop: str | None, calls: bool) -> str | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from ..entries import Json
@@ -59,23 +60,26 @@ class Group:
         prompts: How many prompts had been said when its last record came.
         first: Its first record in the file.
         nodes: All of them, in the order of the file.
+        content: Its blocks in that order, each once, or its text; None if it has neither.
         calls: The ids of its calls.
         usage: The usage of the record that tells most output.
-        output: How much that is; -1 where none tells.
         stop: Why the model stopped, where a record says so.
         is_live: Whether it is part of the conversation as it is now.
         is_written: Whether it stands among the entries.
     """
 
     __slots__ = (
+        "_joined",
+        "_marks",
+        "_output",
         "calls",
+        "content",
         "first",
         "id",
         "is_live",
         "is_written",
         "model",
         "nodes",
-        "output",
         "prompts",
         "request",
         "stop",
@@ -89,12 +93,82 @@ class Group:
         self.prompts = 0
         self.first = first
         self.nodes = [first]
+        self.content: list[Json] | str | None = None
         self.calls: list[str] = []
         self.usage: Json = None
-        self.output = -1
         self.stop: str | None = None
         self.is_live = False
         self.is_written = False
+        self._output = -1  # how much the usage tells
+        self._joined: list[Json] | None = None  # the content, once it is of several pieces
+        self._marks: dict[str | None, list[Json]] | None = None  # the blocks, where they are many
+
+    @property
+    def blocks(self) -> list[Any]:
+        """The blocks so far; none where it is plain text."""
+        return self.content if type(self.content) is list else []
+
+    def hear(self, message: Mapping[str, Json]) -> None:
+        """Take in what a piece of the message tells of the whole."""
+        usage = message.get("usage")
+        if type(usage) is dict:
+            output = usage.get("output_tokens")
+            if type(output) is not int:
+                output = 0
+            # Later pieces tell more than those that were written while it streamed.
+            if output >= self._output:
+                self.usage, self._output = usage, output
+        stop = message.get("stop_reason")
+        if type(stop) is str:
+            self.stop = stop
+
+    def add(self, content: Json) -> int:
+        """Add what a piece of the message says; how many of its blocks are there already."""
+        if self.content is None:
+            self.content = content if type(content) is str or type(content) is list else None
+            return 0
+        blocks = self._joined
+        if blocks is None:
+            # What was decoded is left as it is.
+            blocks = [_as_block(self.content)] if type(self.content) is str else list(self.content)
+            self.content = self._joined = blocks
+        new = [_as_block(content)] if type(content) is str else content if type(content) is list else []
+        known = len(blocks)
+        for block in new:
+            if not self._has(blocks, block):
+                blocks.append(block)
+        return known + len(new) - len(blocks)
+
+    def _has(self, blocks: list[Json], block: Json) -> bool:
+        """Whether a block is there; of many those with the same mark alone are looked at."""
+        if len(blocks) < _MANY:
+            return block in blocks
+        if self._marks is None:
+            self._marks = {}
+            for one in blocks:
+                self._marks.setdefault(_mark_of(one), []).append(one)
+        alike = self._marks.setdefault(_mark_of(block), [])
+        if block in alike:
+            return True
+        alike.append(block)
+        return False
+
+
+_MANY: Final = 16
+
+
+def _as_block(said: str) -> dict[str, Json]:
+    return {"type": "text", "text": said}
+
+
+def _mark_of(block: Json) -> str | None:
+    """A text that few blocks of a message have in common."""
+    if type(block) is dict:
+        for key in ("id", "text", "thinking"):
+            mark = block.get(key)
+            if type(mark) is str:
+                return mark
+    return None
 
 
 class Node:
@@ -102,24 +176,26 @@ class Node:
 
     Attributes:
         uuid: Its own id.
-        parent: The id of the one that it follows; None for a root.
+        parent: The id of the record that it follows, where that was not found at once.
         kind: ``user``, ``assistant``, ``system``, ``attachment`` or ``progress``.
         flags: What else is known of it.
         line: Its physical line, from 1.
         offset: Where that begins, in bytes.
-        time: Its time, as it stands there.
-        message: What was said, for a user's or an assistant's record.
-        extra: What came beside it: the outcome of a call, or a whole record of another kind.
+        time: Its time; None if unknown.
+        up: The record that it follows, as far as that is known.
+        message: What was said: by a user, or in place of an answer. Answers are in their group.
+        answered: The ids of the calls that it answers.
+        extra: Of each of those what is known beside; of another kind of record what it holds.
         group: The API message that an assistant's record is a piece of.
         settings: What was in force; one object as long as nothing changes.
         agent: The subagent that said it, where the record names one.
-        up: The record that it follows, as far as that is known.
         state: Whether it is live, once that has been judged.
         entry: The id of the entry that it went into.
     """
 
     __slots__ = (
         "agent",
+        "answered",
         "entry",
         "extra",
         "flags",
@@ -144,7 +220,7 @@ class Node:
         flags: int,
         line: int,
         offset: int,
-        time: Json,
+        time: datetime | None,
         up: Node | None,
     ) -> None:
         self.uuid = uuid
@@ -154,19 +230,15 @@ class Node:
         self.line = line
         self.offset = offset
         self.time = time
+        self.up = up
         self.message: dict[str, Json] | None = None
-        self.extra: Json = None
+        self.answered: Sequence[str] = ()
+        self.extra: Any = None
         self.group: Group | None = None
         self.settings: Mapping[str, str] | None = None
         self.agent: str | None = None
-        self.up = up
         self.state = 0
         self.entry: str | None = None
-
-    @property
-    def is_said(self) -> bool:
-        """Whether it is a message, and no note of the program."""
-        return self.message is not None
 
     @property
     def blocks(self) -> list[Any]:

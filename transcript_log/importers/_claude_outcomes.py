@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from ..codec import outcome_payload
 from ..entries import Json, ToolOutcome, ToolStatus
 from ..items import output_text
 
-__all__ = ["told_agent", "told_payload"]
+__all__ = ["Told", "told_outcomes", "told_payload"]
 
 _DATA_KIND: Final = "toolUseResult"
 
@@ -40,6 +40,38 @@ _DECLINED: Final = (
 )
 _EXIT: Final = re.compile(r"(?:Error: )?Exit code (-?\d{1,10})\b", re.ASCII)
 _TIMEOUT: Final = re.compile(r"(?:Error: )?(?:Exit code 143\n)?Command timed out after ")
+
+
+class Told(NamedTuple):
+    """What is known of a call beside its output: for the sidecar, and who carried it out."""
+
+    call: str
+    payload: dict[str, Json] | None
+    agent: str | None
+
+
+def told_outcomes(content: Sequence[Json], beside: Json) -> list[Told]:
+    """What the record of some outputs tells of their calls, as far as it tells more than they do.
+
+    Args:
+        content: The blocks of the message.
+        beside: What the record holds beside it, of the first output alone.
+    """
+    found: list[Told] = []
+    for block in content:
+        if type(block) is not dict or block.get("type") != "tool_result":
+            continue
+        call = block.get("tool_use_id")
+        if type(call) is not str or not call:
+            continue
+        payload = told_payload(block, beside)
+        agent = beside.get("agentId") if type(beside) is dict else None
+        if type(agent) is not str or not agent:
+            agent = None
+        if payload is not None or agent is not None:
+            found.append(Told(call, payload, agent))
+        beside = None
+    return found
 
 
 def told_payload(block: Mapping[str, Any], beside: Json) -> dict[str, Json] | None:
@@ -88,9 +120,3 @@ def _told_by(said: str) -> tuple[ToolStatus, int | None]:
         return "timeout", None
     found = _EXIT.match(said)
     return "failed", None if found is None else int(found[1])
-
-
-def told_agent(beside: Json) -> str | None:
-    """The subagent that carried a call out, where its outcome names one."""
-    agent = beside.get("agentId") if type(beside) is dict else None
-    return agent if type(agent) is str and agent else None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Final
 
+from .._times import parse_time, parse_time_leniently
 from ..entries import Json
 from . import SourceRecord
 from ._claude_nodes import (
@@ -23,6 +25,7 @@ from ._claude_nodes import (
     Node,
     as_text,
 )
+from ._claude_outcomes import told_outcomes
 from ._claude_tally import INTERRUPTED, Tally
 from ._telling import Telling
 
@@ -50,16 +53,29 @@ _NOT_APPLIED: Final[Mapping[str, str]] = {
 
 
 def stored_part(value: Json) -> Json:
-    """The part of a record that can go into a log."""
+    """The part of a record that can go into a log, without what is plainly text."""
     if type(value) is not dict:
         return value
     kind = value.get("type")
-    if kind in _SAID:
-        message = value.get("message")
-        content = message.get("content") if type(message) is dict else message
-        beside = value.get("toolUseResult")
-        return content if beside is None else [content, beside]
-    return None if kind == "progress" else value
+    if kind not in _SAID:
+        return None if kind == "progress" else value
+    message = value.get("message")
+    content = message.get("content") if type(message) is dict else message
+    beside = value.get("toolUseResult")
+    if type(content) is list and len(content) == 1 and type(content[0]) is dict:
+        (block,) = content
+        match block.get("type"):
+            case "text" if len(block) == 2:
+                content = None
+            case "tool_use" if len(block) == 4 and type(block.get("id")) is type(block.get("name")) is str:
+                content = block.get("input")
+            case "tool_result" if type(block.get("content")) is str and (
+                len(block) == 3 or (len(block) == 4 and type(block.get("is_error")) is bool)
+            ):
+                content = None
+            case _:
+                pass
+    return content if beside is None else beside if content is None else [content, beside]
 
 
 class Records:
@@ -98,7 +114,7 @@ class Records:
         self.forked_from: tuple[str, str] | None = None
         self.stamps: dict[str, str] = {}
         self.cwd: str | None = None
-        self.tally = Tally()
+        self.tally: Final = Tally()
         self._title_rank = 0
         self._named_session: str | None = None
         self._telling = telling
@@ -159,8 +175,9 @@ class Records:
         self.tally.user += 1
         flags = self._said(value)
         content = message.get("content")
+        answered: list[str] = []
         if type(content) is list:
-            flags |= self.tally.look_at(content)
+            flags |= self.tally.look_at(content, None, [], answered)
         elif type(content) is not str:
             self._telling.note(record, "odd-record", "the message has no content that can be read")
         elif content.startswith(INTERRUPTED):
@@ -173,8 +190,10 @@ class Records:
             return
         if not node.flags & REFUSED:
             node.message = message
-            node.extra = value.get("toolUseResult")
         if flags & ANSWERS:
+            node.answered = answered
+            if node.message is not None:
+                node.extra = told_outcomes(node.blocks, value.get("toolUseResult"))
             return
         if not flags & (META | INTERRUPTS | SIDECHAIN):
             self._prompts += 1
@@ -195,7 +214,9 @@ class Records:
             return
         self.tally.assistant += 1
         flags = self._said(value)
-        message_id = as_text(message.get("id"))
+        message_id = message.get("id")
+        if type(message_id) is not str or not message_id:
+            message_id = None
         self.tally.messages.add(message_id)
         model = message.get("model")
         if model == _PLACEHOLDER:
@@ -204,22 +225,41 @@ class Records:
             flags |= FAILED
         node = self._node(record, value, "assistant", flags)
         content = message.get("content")
-        if node is None:  # a repeat is counted all the same
-            self.tally.look_at(content, message_id)
-            there = self.by_uuid[value["uuid"]].group
-            if there is not None and there.id == message_id:
-                _told(there, message)
+        if node is None:
+            self._hear_again(value, message_id, message)
             return
-        if not node.flags & REFUSED:
-            node.message = message
-        group = self._group_of(node, message_id, as_text(value.get("requestId")), content)
+        request = value.get("requestId")
+        group = None if message_id is None else self._groups.get(message_id)
+        if flags & (PLACEHOLDER | FAILED | VIRTUAL):
+            group = Group(None, None, None, node)
+            if not node.flags & REFUSED:
+                node.message = message
+        elif group is not None and (
+            (request == group.request and request is not None) or self._goes_on(group, request, content)
+        ):
+            group.nodes.append(node)
+            group.request = group.request or as_text(request)
+        else:
+            group = Group(message_id, as_text(request), as_text(model), node)
+            if message_id is not None:
+                self._groups[message_id] = group
+        group.prompts = self._prompts
+        node.group = group
         if type(content) is list:
-            node.flags |= self.tally.look_at(content, message_id, group)
+            node.flags |= self.tally.look_at(content, message_id, group.calls, [])
         elif type(content) is not str:
             self._telling.note(record, "odd-record", "the message has no content that can be read")
-        if group.model is None:
-            group.model = as_text(model)
-        _told(group, message)
+        if not node.flags & REFUSED:
+            for _ in range(group.add(content)):
+                self._telling.note(record, "repeated-block")
+        group.hear(message)
+
+    def _hear_again(self, value: dict[str, Json], message_id: str | None, message: dict[str, Json]) -> None:
+        """A record that is there already is counted all the same, and may tell more of the usage."""
+        self.tally.look_at(message.get("content"), message_id, [], [])
+        group = self.by_uuid[value["uuid"]].group
+        if group is not None and group.id == message_id:
+            group.hear(message)
 
     def _said(self, value: dict[str, Json]) -> int:
         """What is known of a message beside its content."""
@@ -235,34 +275,16 @@ class Records:
             flags |= VIRTUAL
         return flags
 
-    def _group_of(self, node: Node, message: str | None, request: str | None, content: Json) -> Group:
-        """The API message that an assistant's record is a piece of."""
-        group = None if message is None else self._groups.get(message)
-        if group is not None and self._goes_on(group, request, content):
-            group.nodes.append(node)
-            group.request = group.request or request
-        else:
-            group = Group(message, request, None, node)
-            if message is not None:
-                self._groups[message] = group
-        group.prompts = self._prompts
-        node.group = group
-        return group
-
-    def _goes_on(self, group: Group, request: str | None, content: Json) -> bool:
+    def _goes_on(self, group: Group, request: Json, content: Json) -> bool:
         """Whether a record with a known message id is one more piece of that message.
 
         Some servers give every answer the same id. Then the request tells answers apart, and
         where none is named, what the user said between them. A copy of what is there is a
         piece again, wherever it stands.
         """
-        if request is not None and group.request is not None:
-            if request == group.request:
-                return True
-        elif group.prompts == self._prompts:
+        if (request is None or group.request is None) and group.prompts == self._prompts:
             return True
-        there = [block for node in group.nodes for block in node.blocks]
-        return type(content) is list and bool(content) and all(block in there for block in content)
+        return type(content) is list and bool(content) and all(block in group.blocks for block in content)
 
     def _take_system(self, record: SourceRecord, value: dict[str, Json]) -> None:
         subtype = value.get("subtype")
@@ -313,15 +335,15 @@ class Records:
                 self.tally.roots += 1
             parent = up = None
             self.is_broken = self.is_broken or bool(flags & CHAINED)
+        elif (up := self.by_uuid.get(parent)) is None:
+            self.is_broken = True
         else:
-            up = self.by_uuid.get(parent)
-            if up is None:
-                self.is_broken = True
+            parent = None
         if type(uuid) is not str or not uuid:
             uuid = f"line {line}, record {self.taken}"
         if uuid in self.by_uuid:
             there = self.by_uuid[uuid]
-            is_same = there.kind == kind and there.message == value.get("message")
+            is_same = there.kind == kind and _says_the_same(there, value.get("message"))
             self._telling.note(record, "repeated" if is_same else "repeated-id")
             return None
         if is_doubtful and is_stored and (reason := record.refusal()) is not None:
@@ -332,7 +354,7 @@ class Records:
                 f"a log cannot give this record back as it is: {reason}; left out",
             )
             flags |= REFUSED
-        node = Node(uuid, parent, kind, flags, line, offset, value.get("timestamp"), up)
+        node = Node(uuid, parent, kind, flags, line, offset, self._time(record, value.get("timestamp")), up)
         if flags & SIDECHAIN:
             node.agent = as_text(value.get("agentId"))
         elif kind in _SAID:
@@ -346,6 +368,21 @@ class Records:
         self.by_uuid[uuid] = node
         self.nodes.append(node)
         return node
+
+    def _time(self, record: SourceRecord, told: Json) -> datetime | None:
+        if type(told) is str:
+            # The form in which all of them are written; the checks of the general one take longer.
+            is_usual = len(told) == 24 and told[4] == told[7] == "-" and told[10] == "T" and told[23] == "Z"
+            try:
+                return datetime.fromisoformat(told) if is_usual else parse_time(told)
+            except ValueError:
+                pass
+        if told is None:
+            return None
+        time, _ = parse_time_leniently(told)
+        if time is None:
+            self._telling.note(record, "unreadable-time")
+        return time
 
     def _enter(self, session: Json) -> None:
         """The records are of another session from here on."""
@@ -439,19 +476,13 @@ class Records:
         self._telling.note(record, "odd-record", "the record has no message")
 
 
-def _told(group: Group, message: dict[str, Json]) -> None:
-    """Take in what a piece of a message tells of the whole."""
-    usage = message.get("usage")
-    if type(usage) is dict:
-        output = usage.get("output_tokens")
-        if type(output) is not int:
-            output = 0
-        # Later pieces tell more than those that were written while it streamed.
-        if output >= group.output:
-            group.usage, group.output = usage, output
-    stop = message.get("stop_reason")
-    if type(stop) is str:
-        group.stop = stop
+def _says_the_same(node: Node, message: Json) -> bool:
+    """Whether a record that is there says what another one with its id says."""
+    if node.group is None or node.message is not None:
+        return bool(node.message == message)
+    content = message.get("content") if type(message) is dict else None
+    blocks = content if type(content) is list else [{"type": "text", "text": content}]
+    return content == node.group.content or all(block in node.group.blocks for block in blocks)
 
 
 _OWN_KEYS: Final = frozenset(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..entries import Json
-from ._claude_nodes import ANSWERS, INTERRUPTS, Group
+from ._claude_nodes import ANSWERS, INTERRUPTS
 
 __all__ = ["INTERRUPTED", "Tally"]
 
@@ -35,13 +35,14 @@ class Tally:
         self._called: set[str] = set()
         self._answered: set[str] = set()
 
-    def look_at(self, content: Json, message: str | None = None, group: Group | None = None) -> int:
+    def look_at(self, content: Json, message: str | None, calls: list[str], answered: list[str]) -> int:
         """Count what stands in a message, and say in flags what that makes of it.
 
         Args:
             content: Its content.
             message: The id of the API message.
-            group: Is told of the calls.
+            calls: The ids of the calls in it are added there.
+            answered: The ids of the calls that are answered in it are added there.
         """
         flags = 0
         for block in content if type(content) is list else ():
@@ -53,9 +54,10 @@ class Tally:
                 self._results += 1
                 if block.get("is_error"):
                     self._errors += 1
-                answered = block.get("tool_use_id")
-                if type(answered) is str:
-                    self._answered.add(answered)
+                call = block.get("tool_use_id")
+                if type(call) is str:
+                    self._answered.add(call)
+                    answered.append(call)
                 inner = block.get("content")
                 if type(inner) is list:
                     self._images += sum(type(part) is dict and part.get("type") == "image" for part in inner)
@@ -65,8 +67,7 @@ class Tally:
                 call = block.get("id")
                 if type(call) is str:
                     self._called.add(call)
-                    if group is not None:
-                        group.calls.append(call)
+                    calls.append(call)
             elif kind == "text":
                 said = block.get("text")
                 if type(said) is str and INTERRUPTED in said:

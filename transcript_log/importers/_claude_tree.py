@@ -108,15 +108,16 @@ class Tree:
             last = node
 
     def _parent(self, node: Node, last: Node | None, boundary: Boundary | None) -> Node | None:
-        parent = node.parent
-        if boundary is not None and parent is None:
-            if is_boundary(node):
-                parent = as_text(node.extra.get("logicalParentUuid"))
-            if parent is None or parent not in self._by_uuid:
+        up, parent = node.up, node.parent
+        if up is None and parent is None:
+            if boundary is None:
+                return last if node.flags & CHAINED else None
+            logical = as_text(node.extra.get("logicalParentUuid")) if is_boundary(node) else None
+            up = self._by_uuid.get(logical or "")
+            if up is None:
                 return last
-        if parent is None:
-            return last if node.flags & CHAINED else None
-        up = self._by_uuid.get(parent)
+        if up is None:
+            up = self._by_uuid.get(parent or "")
         if up is None:
             # The chain is broken. What stands before it in the file is the best that is known.
             self._telling.note(node, "parent-missing")
@@ -131,7 +132,7 @@ class Tree:
             if above.uuid in passed:
                 return last
             passed.add(above.uuid)
-            above = self._by_uuid.get(above.parent or "")
+            above = above.up or self._by_uuid.get(above.parent or "")
         return last if above is None else above
 
     # ------------------------------------------------------------------------- the path
@@ -177,7 +178,7 @@ class Tree:
                 open_calls.update(node.group.calls)
         for node in path:
             if node.flags & ANSWERS:
-                open_calls.difference_update(_answered(node))
+                open_calls.difference_update(node.answered)
         branches: dict[str, Branch] = {}
         for node in self.nodes:
             if node.state == 0:
@@ -213,24 +214,12 @@ def _state_of(node: Node, up: Node | None, leaf: Node | None, open_calls: set[st
     if node.kind == "assistant":
         return _BESIDE if node.group is not None and node.group.is_live else _GIVEN_UP
     if node.kind == "user":
-        if node.flags & ANSWERS:
-            answered = _answered(node)
-            if not answered.isdisjoint(open_calls):
-                open_calls.difference_update(answered)
-                return _BESIDE
+        if node.flags & ANSWERS and not open_calls.isdisjoint(node.answered):
+            open_calls.difference_update(node.answered)
+            return _BESIDE
         if above == _AFTER or (above == _BESIDE and node.flags & META):
             return above
         return _GIVEN_UP
     if above == _GIVEN_UP or (above != _AFTER and is_boundary(node)):
         return _GIVEN_UP
     return _NOTED if above == _PATH else above
-
-
-def _answered(node: Node) -> set[str]:
-    """The ids of the calls that a record answers."""
-    return {
-        call
-        for block in node.blocks
-        if type(block) is dict and block.get("type") == "tool_result"
-        if type(call := block.get("tool_use_id")) is str
-    }

@@ -19,7 +19,6 @@ from typing import Final, NamedTuple, cast
 
 from .. import items
 from .._collector import collector_paused
-from .._times import parse_time_leniently
 from ..codec import read_outcome
 from ..entries import HARNESS, ForkOrigin, Header, Json, ParentCall
 from ..errors import HeaderError
@@ -167,7 +166,7 @@ def _conversations(records: Records) -> tuple[_Conversation, list[_Conversation]
         if node.agent is not None:
             last = f"agent {node.agent}"
         elif not node.flags & CHAINED or not last:
-            last = keys.get(node.parent or "", node.uuid)
+            last = keys.get(node.parent or (node.up.uuid if node.up is not None else ""), node.uuid)
         keys[node.uuid] = last
         there = threads.get(last)
         if there is None:
@@ -339,9 +338,9 @@ class _File:
 def _prompts(nodes: Sequence[Node]) -> Iterator[tuple[str, str]]:
     """What the calls of a session tell others to do, the last one first, each with the call's id."""
     for node in reversed(nodes):
-        if node.flags & SIDECHAIN or node.kind != "assistant":
+        if node.flags & SIDECHAIN or node.group is None:
             continue
-        for block in node.blocks:
+        for block in node.group.blocks:
             given = block.get("input") if type(block) is dict else None
             prompt = as_text(given.get("prompt")) if type(given) is dict else None
             call = as_text(block.get("id"))
@@ -350,8 +349,4 @@ def _prompts(nodes: Sequence[Node]) -> Iterator[tuple[str, str]]:
 
 
 def _first_time(nodes: Sequence[Node]) -> datetime | None:
-    for node in nodes:
-        time, _ = parse_time_leniently(node.time)
-        if time is not None:
-            return time
-    return None
+    return next((node.time for node in nodes if node.time is not None), None)

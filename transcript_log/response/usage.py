@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..entries import RecordedUsage
+from .._twins import twin_of
+from ..entries import RecordedCost, RecordedUsage
 from ._values import Object, as_object, count, member
 
 __all__ = [
@@ -185,14 +186,14 @@ def _anthropic_buckets(raw: Object) -> tuple[int | None, int, int, int]:
 def recorded_anthropic(raw: Object) -> RecordedUsage:
     """What ``Usage.from_raw(raw, ANTHROPIC).recorded()`` gives, for those who read very many."""
     given, read, write, output = _anthropic_buckets(raw)
-    return RecordedUsage(
-        input=given or 0,
-        output=output,
-        cache_read=read,
-        cache_write=write,
-        total_tokens=(given or 0) + read + write + output,
-        input_unknown=given is None,
-    )
+    total = (given or 0) + read + write + output
+    made: RecordedUsage = _Recorded(given or 0, output, read, write, total, _NO_COST, given is None)
+    made.__class__ = RecordedUsage
+    return made
+
+
+_Recorded: Final = twin_of(RecordedUsage)
+_NO_COST: Final = RecordedCost()
 
 
 def _gemini(raw: Object) -> Usage:
