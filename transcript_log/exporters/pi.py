@@ -71,6 +71,7 @@ class _Writer:
         self._live: str | None = None  # the last record that a model is sent, or that leads there
         self._left: str | None = None  # the last record of the branch that was left just now
         self._of: dict[str, str] = {}  # the record of each message entry
+        self._order: list[tuple[str, bool]] = []  # the message entries, and whether a model is sent each
         self._answer: _Answer | None = None
         self._ids: dict[str, str] = {}  # what the calls are called
         self._names: dict[str, str] = {}  # the tools that they call
@@ -122,6 +123,7 @@ class _Writer:
 
     def _message(self, entry: MessageEntry) -> None:
         item = entry.message
+        self._order.append((entry.id, not entry.interrupted))
         source = item.get("importedFrom")
         if type(source) is dict and source.get("format") == "pi":
             self._restore(entry, item, source)
@@ -256,7 +258,7 @@ class _Writer:
 
     def _compaction(self, entry: CompactionEntry, compaction: Compaction) -> None:
         kept = compaction.first_kept_entry_id
-        named = self._of.get(kept) if kept else None
+        named = self._kept_from(kept) if kept else None
         if kept and named is None:
             self._tell("left-out", "first-kept", f"what is kept from {kept!r} on is not in the file")
         record: dict[str, Json] = {
@@ -277,6 +279,11 @@ class _Writer:
             why = "what stands for older messages goes as text of the summary, as far as it is text"
             self._tell("rewritten", "replacement", why)
         self._add(record, entry.timestamp)
+
+    def _kept_from(self, kept: str) -> str | None:
+        """The record of an entry; of one that is history alone, that of the next one that is sent."""
+        start = next((place for place, (name, _) in enumerate(self._order) if name == kept), len(self._order))
+        return next((self._of[name] for name, live in self._order[start:] if live and name in self._of), None)
 
     def _tail(self, compaction: Compaction) -> list[Json]:
         """The messages that a compaction of pi brought along."""
