@@ -14,7 +14,6 @@ from decimal import Decimal
 from enum import IntEnum
 from typing import Any
 
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from transcript_log.entries import (
@@ -37,10 +36,6 @@ from transcript_log.entries import (
     RunEntry,
     ToolOutcome,
 )
-
-# A machine that does other things besides is no reason for a test to fail.
-settings.register_profile("no-deadline", deadline=None)
-settings.load_profile("no-deadline")
 
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
