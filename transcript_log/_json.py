@@ -23,6 +23,7 @@ __all__ = [
     "MAX_NESTING",
     "decode",
     "decode_all",
+    "decode_doubting",
     "decode_exact",
     "encode",
     "has_long_digits",
