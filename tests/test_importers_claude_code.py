@@ -23,6 +23,7 @@ from transcript_log.entries import (
     HARNESS,
     CompactionEntry,
     ContextEntry,
+    Detail,
     Entry,
     ForkOrigin,
     MessageEntry,
@@ -261,6 +262,26 @@ def test_the_pieces_of_an_answer_need_no_request() -> None:
     assert [len(entry.message["content"]) for entry in said(imported)[1:]] == [3, 1]
 
 
+def test_of_many_blocks_each_stands_once_and_in_its_place() -> None:
+    blocks = [text(f"{number}") for number in range(40)] + [call(f"toolu_{number}") for number in range(40)]
+    odd = [{"type": "odd", "n": number} for number in range(3)]
+    written = Written().user("u1", "go")
+    for number, block in enumerate([*blocks, *odd, *blocks, *odd, 7, 7]):
+        written.says(f"a{number}", "msg_1", block)
+    imported = written.imported()
+    assert said(imported)[1].message["content"] == [*blocks, *odd, 7]
+    (message,) = told(imported, "repeated-block")
+    assert ": 84;" in message
+
+
+def test_what_was_decoded_is_left_as_it_was() -> None:
+    written = (
+        Written().user("u1", "go").says("a1", "msg_1", text("1"), text("2")).says("a2", "msg_1", text("3"))
+    )
+    imported = written.says("b1", "msg_2", text("1"), text("1")).imported()
+    assert [len(entry.message["content"]) for entry in said(imported)[1:]] == [3, 2]
+
+
 def test_an_answer_may_be_plain_text() -> None:
     def said_in(*contents: Any) -> list[Any]:
         written = Written().user("u1", "go")
@@ -491,6 +512,10 @@ def test_the_id_of_another_record_is_told() -> None:
     imported = Written().user("u1", "one").user("u1", "other", parentUuid=None).imported()
     assert sent_texts(imported) == ["one"]
     assert len(told(imported, "repeated-id")) == 1
+    for block, rule in ((text("1"), "repeated"), (text("2"), "repeated-id")):
+        written = Written().user("u1", "one").says("a1", "msg_1", text("1"), text("more"))
+        imported = written.says("a1", "msg_1", block).imported()
+        assert [finding.rule for finding in imported.findings] == [rule]
 
 
 def test_a_repeat_may_tell_more_of_the_usage() -> None:
@@ -969,6 +994,23 @@ def test_a_replaced_output_stands_as_it_was_sent_and_as_it_was() -> None:
     assert told(imported, "odd-replacement")
 
 
+def test_only_the_outputs_that_were_replaced_are_others() -> None:
+    written = Written().user("u1", "go").says("a1", "msg_1", *(call(f"toolu_{n}") for n in (1, 2, 3)))
+    blocks = [result("toolu_1", "one"), 7, result("toolu_2", "two"), result("toolu_3", "3")]
+    written.user("r1", blocks, toolUseResult={"stdout": "one"})
+    told_so = {"toolu_1": "first", "toolu_3": "3", "toolu_9": "nowhere"}
+    replacements = [{"toolUseId": call_id, "replacement": words} for call_id, words in told_so.items()]
+    imported = written.other("content-replacement", sessionId="s-1", replacements=replacements).imported()
+    content = [result("toolu_1", "first"), 7, result("toolu_2", "two"), result("toolu_3", "3")]
+    assert said(imported)[-1].message["content"] == content
+    assert [(detail.id, detail.payload["data"]["data"]) for detail in imported.details] == [
+        ("toolu_1", {"stdout": "one"})
+    ]
+    assert told(imported, "output-replaced") == [
+        "outputs that were sent as something shorter, here and after: 1; they stand as they were sent"
+    ]
+
+
 # ----------------------------------------------------------- outcomes, runs, what is beside
 
 
@@ -1008,6 +1050,7 @@ def test_how_a_call_ended_is_a_detail_of_it(
     written.user("r1", [result("toolu_1", content, **flags)], toolUseResult=beside)
     imported = written.imported()
     (detail,) = imported.details
+    assert type(detail) is Detail
     outcome = read_outcome(detail.payload)
     assert outcome is not None
     assert (outcome.status, outcome.exit_code, outcome.data) == (expected.status, expected.exit_code, beside)
@@ -1298,6 +1341,40 @@ def test_nothing_of_a_record_that_a_log_cannot_hold_is_taken_over(kind: str, mem
     assert [type(entry) for entry in imported.entries] == [ContextEntry, MessageEntry, MessageEntry]
 
 
+BIG: Final = {"n": 2**70}
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"content": [{"type": "text", "text": "x", "more": BIG}]},
+        {"content": [{"type": "tool_use", "id": "t", "name": "n", "input": BIG}]},
+        {"content": [{"type": "tool_use", "id": "t", "name": "n", "input": {}, "caller": BIG}]},
+        {"content": [{"type": "tool_use", "id": BIG, "name": "n", "input": {}}]},
+        {"content": [{"type": "tool_use", "id": "t", "name": BIG, "input": {}}]},
+        {"content": [{"type": "tool_result", "tool_use_id": "t", "content": [BIG]}]},
+        {"content": [{"type": "tool_result", "tool_use_id": "t", "content": "x", "is_error": BIG}]},
+        {
+            "content": [
+                {"type": "tool_result", "tool_use_id": "t", "content": "x", "is_error": False, "n": BIG}
+            ]
+        },
+        {"content": [text("x"), BIG]},
+        {"content": [[BIG]]},
+        {"content": BIG},
+        {"content": "x", "beside": BIG},
+        {"content": [text("x")], "beside": [BIG]},
+        {"content": [result("t", "x")], "beside": BIG},
+        {"content": [result("t", ["x"])], "beside": BIG},
+    ],
+)
+def test_no_large_number_is_rounded_in_silence(record: dict[str, Any]) -> None:
+    for kind in ("user", "assistant"):
+        message = {"role": kind, "content": record["content"]}
+        written = Written().record(kind, "x1", message=message, toolUseResult=record.get("beside"))
+        assert len(told(written.imported(), "unstorable")) == 1
+
+
 def test_large_numbers_matter_only_where_they_would_be_stored() -> None:
     imported = Written().user("u1", "one", someId=2**70).record("progress", "p", data={"n": 2**70}).imported()
     assert told(imported, "unstorable") == []
@@ -1450,6 +1527,7 @@ def test_the_file_of_a_subagent_is_about_that_subagent() -> None:
 def test_a_subagent_is_linked_to_its_call_by_its_session() -> None:
     written = Written().user("u1", "ask").says("a1", "msg_1", call("toolu_1", "Task"))
     written.answers("r0", "toolu_0", toolUseResult=[text("blocks")])
+    written.answers("r9", "toolu_9", toolUseResult={"agentId": 7})
     session = written.answers(
         "r1", "toolu_1", toolUseResult={"agentId": "a775a67", "status": "completed"}
     ).imported()

@@ -239,6 +239,7 @@ class Records:
         ):
             group.nodes.append(node)
             group.request = group.request or as_text(request)
+            group.model = group.model or as_text(model)
         else:
             group = Group(message_id, as_text(request), as_text(model), node)
             if message_id is not None:
@@ -401,12 +402,8 @@ class Records:
 
     def _set(self, value: dict[str, Json], mode: Json) -> None:
         """Something else is in force."""
-        self._cwd, self._version, self._branch = (
-            value.get("cwd"),
-            value.get("version"),
-            value.get("gitBranch"),
-        )
-        self._mode = mode
+        self._cwd, self._branch, self._mode = value.get("cwd"), value.get("gitBranch"), mode
+        self._version = value.get("version")
         told = {
             "cwd": as_text(self._cwd),
             "gitBranch": as_text(self._branch),
