@@ -1650,3 +1650,33 @@ def test_a_call_that_waits_is_whole_though_no_record_says_how_its_message_ended(
     (waiting,) = open_calls(imported.entries, imported.details_by_call)
     assert waiting.call.is_runnable
     assert waiting.call.arguments == {"command": "make"}
+
+
+def test_records_that_nothing_is_made_of_are_kept_where_that_is_asked() -> None:
+    def line(kind: str, **more: Any) -> bytes:
+        return json.dumps({"type": kind, "sessionId": "s", **more}).encode() + b"\n"
+
+    said = {"role": "user", "content": "go"}
+    lines = [
+        line("from-the-future", data=[1]),
+        line("user", uuid="u1", parentUuid=None, message=said),
+        line("from-the-future", data=[2]),
+        line("from-the-future", data=[3]).rstrip()
+        + line("from-the-future", data=0).replace(b": 0}", b": 1e400}"),
+    ]
+    plain = import_claude_code(lines)
+    kept = import_claude_code(lines, keep_unknown=True)
+    assert [entry.type for entry in plain.entries] == ["message"]
+    assert [entry.type for entry in kept.entries] == [
+        "claude-code:from-the-future",
+        "message",
+        "claude-code:from-the-future",
+        "claude-code:from-the-future",
+    ]
+    assert [line for line, _ in kept.places] == [1, 2, 3, 4]
+    assert len({entry.id for entry in kept.entries}) == 4
+    assert kept == import_claude_code(lines, keep_unknown=True)
+    rules_told = [finding.rule for finding in kept.findings]
+    assert "kept-unknown" in rules_told
+    assert "unstorable" in rules_told  # of the number that a log cannot hold
+    assert build_context(kept.entries).items == build_context(plain.entries).items == [said]

@@ -929,3 +929,18 @@ def test_two_records_on_one_line_are_two_entries() -> None:
     assert rules(imported) == ["joined-lines"]
     assert len({entry.id for entry in imported.entries}) == 3
     assert imported.places[0] == imported.places[1]
+
+
+def test_entries_that_nothing_is_made_of_are_kept_where_that_is_asked() -> None:
+    lines = [
+        b'{"type":"session","version":3,"id":"s","timestamp":"2026-01-02T03:00:00Z","cwd":"/"}\n',
+        b'{"type":"from-the-future","id":"x","parentId":null,"timestamp":"2026-01-02T03:00:01Z","data":[1]}\n',
+        b'{"type":"message","id":"a","parentId":"x","timestamp":"2026-01-02T03:00:02Z",'
+        b'"message":{"role":"user","content":"go"}}\n',
+        b'{"type":"custom","id":"y","parentId":"a","timestamp":"2026-01-02T03:00:03Z","customType":"t"}\n',
+    ]
+    plain, kept = import_pi(lines), import_pi(lines, keep_unknown=True)
+    assert [entry.type for entry in plain.entries] == ["message"]
+    assert [entry.type for entry in kept.entries] == ["pi:from-the-future", "message", "pi:custom/t"]
+    assert [line for line, _ in kept.places] == [2, 3, 4]
+    assert build_context(kept.entries).items == build_context(plain.entries).items
