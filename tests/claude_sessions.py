@@ -53,7 +53,7 @@ class Written:
             "isSidechain": False,
             "sessionId": "s-1",
             "version": "2.1.112",
-            "cwd": "/work",
+            "cwd": "/src",
         } | stamps
         self.last: str | None = None
         self.count = 0

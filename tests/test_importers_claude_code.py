@@ -1174,11 +1174,11 @@ def test_settings_are_told_when_they_change() -> None:
     written.user("u4", "four", cwd="/elsewhere").user("u5", "five", version="2.2.0")
     imported = written.user("u6", "six", gitBranch="side").imported()
     assert [json.loads(rendered) for kind, _, rendered in contexts(imported) if kind == "settings"] == [
-        {"cwd": "/work", "gitBranch": "main", "permissionMode": "plan", "version": "2.1.112"},
-        {"cwd": "/work", "gitBranch": "main", "permissionMode": "acceptEdits", "version": "2.1.112"},
+        {"cwd": "/src", "gitBranch": "main", "permissionMode": "plan", "version": "2.1.112"},
+        {"cwd": "/src", "gitBranch": "main", "permissionMode": "acceptEdits", "version": "2.1.112"},
         {"cwd": "/elsewhere", "gitBranch": "main", "permissionMode": "acceptEdits", "version": "2.1.112"},
-        {"cwd": "/work", "gitBranch": "main", "permissionMode": "acceptEdits", "version": "2.2.0"},
-        {"cwd": "/work", "gitBranch": "side", "permissionMode": "acceptEdits", "version": "2.1.112"},
+        {"cwd": "/src", "gitBranch": "main", "permissionMode": "acceptEdits", "version": "2.2.0"},
+        {"cwd": "/src", "gitBranch": "side", "permissionMode": "acceptEdits", "version": "2.1.112"},
     ]
 
 
@@ -1186,7 +1186,7 @@ def test_an_attachment_stands_beside_the_conversation() -> None:
     written = Written().user("u1", "one")
     for uuid in ("t1", "t2"):
         written.record("attachment", uuid, attachment={"type": "skill_listing", "content": "- a skill"})
-    file = {"type": "file", "filename": "/work/a.py", "content": {"type": "text"}}
+    file = {"type": "file", "filename": "/src/a.py", "content": {"type": "text"}}
     imported = (
         written.record("attachment", "t3", attachment=file)
         .record("attachment", "t4", attachment=[])
@@ -1194,7 +1194,7 @@ def test_an_attachment_stands_beside_the_conversation() -> None:
     )
     assert contexts(imported)[1:] == [
         ("attachment/skill_listing", None, "- a skill"),
-        ("attachment/file", "/work/a.py", '{"content":{"type":"text"},"filename":"/work/a.py"}'),
+        ("attachment/file", "/src/a.py", '{"content":{"type":"text"},"filename":"/src/a.py"}'),
     ]
     assert told(imported, "odd-record")
 
@@ -1231,7 +1231,7 @@ def test_the_header_says_what_the_records_say() -> None:
         == "b"
     )
     header = written.imported().header
-    assert (header.id, header.cwd, header.harness) == ("s-1", "/work", HARNESS)
+    assert (header.id, header.cwd, header.harness) == ("s-1", "/src", HARNESS)
     assert header.timestamp == START + timedelta(seconds=1)
     assert header.extra == {
         "importedFrom": {

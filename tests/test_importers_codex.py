@@ -53,7 +53,7 @@ class Rollout:
 
     def __init__(self, **meta: Any) -> None:
         self.lines: list[bytes] = []
-        self("session_meta", id="s1", timestamp="2026-01-02T03:00:00Z", cwd="/tmp/demo", **meta)
+        self("session_meta", id="s1", timestamp="2026-01-02T03:00:00Z", cwd="/home/user/demo", **meta)
 
     def __call__(self, envelope: str, /, **payload: Any) -> Rollout:
         time = _START + timedelta(seconds=len(self.lines))
@@ -283,7 +283,7 @@ def test_the_first_session_meta_names_the_session_and_others_are_told() -> None:
     rollout = Rollout(forked_from_id="s0", base_instructions={"text": "Be kind."})
     rollout("session_meta", id="s0", timestamp="2025-01-01T00:00:00Z", base_instructions={"text": "Be rude."})
     imported = rollout.said("hi").read()
-    assert (imported.header.id, imported.header.cwd) == ("s1", "/tmp/demo")
+    assert (imported.header.id, imported.header.cwd) == ("s1", "/home/user/demo")
     assert imported.header.harness == HARNESS
     assert imported.header.extra["importedFrom"]["forked_from_id"] == "s0"
     assert contexts(imported, "base_instructions") == ["Be kind."]

@@ -59,7 +59,14 @@ class Session:
         if header:
             told = {} if version == 1 else {"version": version}
             self.raw(
-                {"type": "session", **told, "id": "s1", "timestamp": time(0), "cwd": "/tmp/demo", **more}
+                {
+                    "type": "session",
+                    **told,
+                    "id": "s1",
+                    "timestamp": time(0),
+                    "cwd": "/src/demo",
+                    **more,
+                }
             )
 
     def __call__(self, kind: str, /, id: str | None = None, **more: Any) -> Session:
@@ -307,7 +314,12 @@ def test_times_and_ids_are_not_doubted(text: bytes) -> None:
 
 def test_the_header_is_that_of_the_source() -> None:
     (header,) = [Session(parentSession="/old.jsonl", metadata={"n": 1}).user().read().header]
-    assert (header.id, header.cwd, header.timestamp, header.harness) == ("s1", "/tmp/demo", _START, HARNESS)
+    assert (header.id, header.cwd, header.timestamp, header.harness) == (
+        "s1",
+        "/src/demo",
+        _START,
+        HARNESS,
+    )
     kept = {"format": "pi", "version": 3, "parentSession": "/old.jsonl", "metadata": {"n": 1}}
     assert header.extra == {"importedFrom": kept}
 

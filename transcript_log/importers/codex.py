@@ -50,6 +50,7 @@ from . import Imported, SourceLines, SourceRecord, entry_id, is_doubtful, opaque
 from ._codex_outcomes import event_outcome, told_outcome
 from ._codex_turns import Start, Turns
 from ._codex_usage import Usages
+from ._telling import Telling
 
 __all__ = ["import_codex"]
 
@@ -163,14 +164,6 @@ class _Ended:
     completed: datetime
 
 
-@dataclass(slots=True, eq=False)
-class _Seen:
-    """What is told once however often it is met: where first, and how often."""
-
-    first: SourceRecord
-    number: int = 0
-
-
 class _Rollout:
     """The entries so far, and what the next record has to be compared with."""
 
@@ -178,11 +171,10 @@ class _Rollout:
         self._path = path
         self._keep_unknown = keep_unknown
         self._entries: list[Entry] = []
-        self._findings: list[Finding] = []
+        self._telling = Telling(_NOTES, path)
         self._header: Header | None = None
         self._known = 0
         self._taken = 0
-        self._seen: dict[tuple[str, str], _Seen] = {}  # by rule, and by what it is about
         self._made = (0, 0)  # a source line, and how many entries were made from it
         self._places: dict[str, tuple[int, int]] = {}
         self._messages: list[int] = []  # indices of the message entries
@@ -218,7 +210,7 @@ class _Rollout:
     def _envelope(self, record: SourceRecord) -> None:
         kind, payload = record.value.get("type"), record.value["payload"]
         if type(kind) is not str or type(payload) is not dict:
-            self._tell(
+            self._telling.tell(
                 record, "odd-record", "warning", "the record has no type, or a payload that is no object"
             )
             if self._keep_unknown:
@@ -265,7 +257,7 @@ class _Rollout:
 
     def _meta(self, record: SourceRecord, meta: dict[str, Json], time: datetime | None) -> None:
         if self._header is not None:
-            self._note(record, "inherited-history")
+            self._telling.note(record, "inherited-history")
             return
         provider = _text(meta.get("model_provider"))
         if provider is not None and provider.strip() and provider != "openai":
@@ -273,7 +265,7 @@ class _Rollout:
         self._provider = provider
         made = self._time(record, meta.get("timestamp"))
         kept = {key: meta[key] for key in _KEPT_META if meta.get(key) is not None}
-        if self._is_refused(record):
+        if self._telling.is_refused(record):
             kept = {}
         self._header = Header(
             id=_text(meta.get("id")) or _text(meta.get("session_id")),
@@ -283,7 +275,7 @@ class _Rollout:
             extra={"importedFrom": {"format": "codex", **kept}},
         )
         if meta.get("history_base") is not None:
-            self._tell(
+            self._telling.tell(
                 record,
                 "history-elsewhere",
                 "warning",
@@ -296,7 +288,7 @@ class _Rollout:
             )
 
     def _item(self, record: SourceRecord, item: dict[str, Json], time: datetime | None) -> None:
-        if item.get("type") == "ghost_snapshot" or self._is_refused(record):
+        if item.get("type") == "ghost_snapshot" or self._telling.is_refused(record):
             return
         if items.is_user_turn(item):
             self._release()
@@ -343,7 +335,7 @@ class _Rollout:
         A compaction among it was taken back with them; what stood before it counts again.
         """
         if type(turns) is not int or turns < 1 or not self._said:
-            self._tell(record, "odd-record", "warning", f"{turns!r} turns cannot be taken back here")
+            self._telling.tell(record, "odd-record", "warning", f"{turns!r} turns cannot be taken back here")
             return
         taken = min(turns, len(self._said))
         cut = self._said[-taken]
@@ -357,7 +349,7 @@ class _Rollout:
         del self._said[-taken:]
         del self._users[-taken:]
         line, _ = self._places[self._entries[cut].id]
-        self._tell(
+        self._telling.tell(
             record,
             "rolled-back",
             "note",
@@ -374,14 +366,14 @@ class _Rollout:
             self._entries[place] = replace(entry, response=self._response(usage))
 
     def _compacted(self, record: SourceRecord, payload: dict[str, Json], time: datetime | None) -> None:
-        if self._is_refused(record):
+        if self._telling.is_refused(record):
             return
         summary = _text(payload.get("message")) or ""
         history = payload.get("replacement_history")
         if type(history) is list:
             replacement: tuple[Item, ...] = tuple(item for item in history if type(item) is dict)
             if len(replacement) < len(history):
-                self._tell(
+                self._telling.tell(
                     record, "odd-item", "warning", "what is no object in the replacement history was left out"
                 )
             if not replacement and not summary:
@@ -389,7 +381,7 @@ class _Rollout:
         else:
             earlier = len(self._users)
             replacement = self._rebuilt(summary)
-            self._tell(
+            self._telling.tell(
                 record,
                 "compaction-rebuilt",
                 "note",
@@ -434,16 +426,16 @@ class _Rollout:
         if model is not None and model.strip():
             self._model = model
             self._family = Target("openai-responses", model, self._platform).family
-        if not self._is_refused(record):
+        if not self._telling.is_refused(record):
             settings = {key: value for key, value in payload.items() if key not in _VOLATILE}
             self._attach(record, time, "turn_context", _canonical(settings), "after-current")
 
     def _world_state(self, record: SourceRecord, payload: dict[str, Json], time: datetime | None) -> None:
-        if self._is_refused(record):
+        if self._telling.is_refused(record):
             return
         state = payload.get("state")
         if type(state) is not dict:
-            self._tell(record, "odd-record", "warning", "the world state is no object")
+            self._telling.tell(record, "odd-record", "warning", "the world state is no object")
             return
         self._world = state if payload.get("full") is True else _patched(self._world, state)
         self._attach(record, time, "world_state", _canonical(self._world), "after-current")
@@ -516,7 +508,7 @@ class _Rollout:
     ) -> None:
         if type(data) is not dict or _text(call_id) is None:
             self._leave_out(record, f"event_msg/{kind}", time, f"event_msg/{kind} without a call")
-        elif not self._is_refused(record):
+        elif not self._telling.is_refused(record):
             self._told.append((call_id, len(self._entries), event_outcome(kind, data)))
 
     # ----------------------------------------------------------------------------- runs
@@ -533,7 +525,7 @@ class _Rollout:
         if completed is None and started is not None and type(duration) is int:
             completed = _later(started, duration)
         if started is None or completed is None:
-            self._note(record, "run-without-times")
+            self._telling.note(record, "run-without-times")
             return
         ended = _Ended(
             id=self._id(record),
@@ -591,8 +583,9 @@ class _Rollout:
                 "header-type",
             )
         self._release()
-        self._tell_leftovers()
-        findings = sorted((*source.findings, *self._findings), key=lambda finding: finding.line or 0)
+        leftovers = list(self._leftovers())
+        told = (*source.findings, *self._telling.findings(), *leftovers)
+        findings = sorted(told, key=lambda finding: finding.line or 0)
         return Imported(
             header=self._header or Header(harness=HARNESS, extra={"importedFrom": {"format": "codex"}}),
             entries=tuple(self._entries),
@@ -625,9 +618,10 @@ class _Rollout:
         entry = self._entries[places[max(0, bisect_left(places, place) - 1)]].id if places else None
         return Detail(id=call_id, payload=outcome_payload(outcome), entry=entry)
 
-    def _tell_leftovers(self) -> None:
+    def _leftovers(self) -> Iterator[Finding]:
+        """What can be said of the file once it has ended."""
         for start in self._turns.unfinished():
-            self._tell(
+            self._telling.tell(
                 start.record,
                 "run-not-ended",
                 "note",
@@ -635,27 +629,20 @@ class _Rollout:
             )
         self._usages.saw_break()
         if self._usages.lost:
-            self._findings.append(
-                Finding(
-                    rule="usage-without-response",
-                    severity="note",
-                    message=f"token counts that belong to no response here: {self._usages.lost}; left out",
-                    path=self._path,
-                )
+            yield Finding(
+                rule="usage-without-response",
+                severity="note",
+                message=f"token counts that belong to no response here: {self._usages.lost}; left out",
+                path=self._path,
             )
-        for (rule, about), seen in self._seen.items():
-            severity, message = _NOTES[rule]
-            self._tell(seen.first, rule, severity, message.format(number=seen.number, about=about))
         if self._header is None:
-            self._findings.append(
-                Finding(
-                    rule="no-session-header",
-                    severity="warning",
-                    message="no session header could be read: id, directory and time are unknown",
-                    path=self._path,
-                    line=1,
-                    offset=0,
-                )
+            yield Finding(
+                rule="no-session-header",
+                severity="warning",
+                message="no session header could be read: id, directory and time are unknown",
+                path=self._path,
+                line=1,
+                offset=0,
             )
 
     # --------------------------------------------------------------------- small steps
@@ -674,43 +661,16 @@ class _Rollout:
             return None
         time, _ = parse_time_leniently(value)
         if time is None:
-            self._note(record, "unreadable-time")
+            self._telling.note(record, "unreadable-time")
         return time
-
-    def _is_refused(self, record: SourceRecord) -> bool:
-        reason = record.refusal()
-        if reason is not None:
-            self._tell(
-                record,
-                "unstorable",
-                "error",
-                f"a log cannot give this record back as it is: {reason}; left out",
-            )
-        return reason is not None
 
     def _leave_out(self, record: SourceRecord, kind: str, time: datetime | None, about: str = "") -> None:
         """Note a record that no entry tells, and keep it if that was asked for."""
         if not self._keep_unknown:
-            self._note(record, "not-imported", about or kind)
-        elif not self._is_refused(record):
-            self._note(record, "kept-unknown", about or kind)
+            self._telling.note(record, "not-imported", about or kind)
+        elif not self._telling.is_refused(record):
+            self._telling.note(record, "kept-unknown", about or kind)
             self._entries.append(opaque_entry(self._id(record), time, "codex", kind, record.value))
-
-    def _note(self, record: SourceRecord, rule: str, about: str = "") -> None:
-        """Count what is told once, at its first place."""
-        self._seen.setdefault((rule, about), _Seen(record)).number += 1
-
-    def _tell(self, record: SourceRecord, rule: str, severity: Severity, message: str) -> None:
-        self._findings.append(
-            Finding(
-                rule=rule,
-                severity=severity,
-                message=message,
-                path=self._path,
-                line=record.line,
-                offset=record.offset,
-            )
-        )
 
 
 # ------------------------------------------------------------------------------ documents
