@@ -78,6 +78,16 @@ def test_a_fork_adds_only_what_it_did_not_copy(parent: Path, tmp_path: Path) -> 
     ]
 
 
+def test_sidecars_among_the_files_are_passed_over_and_told(parent: Path) -> None:
+    sidecar = parent.with_suffix(".details.jsonl")
+    sidecar.write_bytes(b"")
+    result = stats(parent, sidecar)
+    assert result.exit_code == 0
+    assert result.stdout == stats(parent).stdout
+    assert "1 sidecar passed over" in result.stderr
+    assert stats(sidecar).exit_code == 1  # alone it is asked for, and is no session
+
+
 def test_subagents_within_a_file_count_as_sessions_of_their_own(tmp_path: Path) -> None:
     written = Written().user("u1", "ask").says("a1", "msg_1", call("toolu_1", "Task", prompt="look"))
     side = {"isSidechain": True}

@@ -968,3 +968,10 @@ def test_an_odd_count_tells_nothing(info: Any) -> None:
     rollout = Counted().user().says()
     rollout("event_msg", type="token_count", info=info)
     assert rollout.told() == {}
+
+
+def test_what_was_taken_back_is_not_carried_over_a_later_compaction() -> None:
+    rollout = Rollout().said("one").said("two").event("thread_rolled_back", num_turns=1).said("three")
+    said = said_in(rollout("compacted", message="so far").read())
+    assert "two" not in said
+    assert said[:2] == ["one", "three"]

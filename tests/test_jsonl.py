@@ -1044,3 +1044,20 @@ def test_reading_on_reads_only_what_was_added(tmp_path: Path, monkeypatch: pytes
     assert len(list(store.read(batch[-1].id))) == 1
     assert read < 10_000
     assert len(list(store.read(batch[5].id))) == 1995  # from the start, for it is before the mark
+
+
+def test_a_log_that_was_cut_and_written_on_is_read_anew(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    store = JsonlStore(path, durability="os")
+
+    def entry(name: str) -> MessageEntry:
+        return new_message({"role": "user", "content": "x"}, id_source=lambda: name)
+
+    store.append(entry("e0"))
+    size = path.stat().st_size
+    store.append(entry("e1"))
+    assert [found.id for found in store.read("e0")] == ["e1"]
+    os.truncate(path, size)  # as a writer does that takes a failed batch back
+    JsonlStore(path, durability="os").append(entry("o1"))
+    JsonlStore(path, durability="os").append(entry("o2"))
+    assert [found.id for found in store.read("e0")] == ["o1", "o2"]

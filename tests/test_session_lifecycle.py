@@ -161,6 +161,21 @@ def test_a_fork_does_not_know_how_calls_ended_that_were_answered_later(tmp_path:
     session.close()
 
 
+def test_a_fork_knows_how_a_call_ended_whose_id_came_again_later(tmp_path: Path) -> None:
+    with Session.create(tmp_path / "s.jsonl") as session:
+        session.add(user("x"))
+        ends = []
+        for _ in range(2):
+            (one,) = session.add_response(asked(R, "c1"), to=session.context(R)).calls
+            with session.call(one) as tool:
+                tool.output("done")
+            ends.append((session.head, str(one.entry)))
+            session.add(user("again"))
+        (at, holder), _ = ends
+        with session.fork(tmp_path / "f.jsonl", at=at) as fork:
+            assert fork.store.details()["c1", holder]["data"]["status"] == "success"
+
+
 def test_a_fork_takes_no_details_of_what_it_leaves(tmp_path: Path) -> None:
     session = Session.in_memory()
     (first,) = session.add(user("x"))

@@ -60,7 +60,11 @@ def stats(files: tuple[str, ...], by: str, cost: bool, as_json: bool) -> None:
 def _sessions_of(files: tuple[str, ...]) -> list[str]:
     """The files without the sidecars, which a pattern such as ``*.jsonl`` finds too."""
     kept = [file for file in files if not file.endswith(".details.jsonl")]
-    return kept or list(files)
+    if not kept:
+        return list(files)
+    if len(kept) < len(files):
+        echo(f"{counted(len(files) - len(kept), 'sidecar')} passed over", err=True)
+    return kept
 
 
 def _conversations(session: Session) -> Iterator[tuple[str, Sequence[Entry]]]:
