@@ -1060,4 +1060,6 @@ def test_a_log_that_was_cut_and_written_on_is_read_anew(tmp_path: Path) -> None:
     os.truncate(path, size)  # as a writer does that takes a failed batch back
     JsonlStore(path, durability="os").append(entry("o1"))
     JsonlStore(path, durability="os").append(entry("o2"))
+    with pytest.raises(EntryNotFoundError):
+        list(store.read("e1"))  # it is gone; what stands in its place must not be passed over
     assert [found.id for found in store.read("e0")] == ["o1", "o2"]
