@@ -62,8 +62,9 @@ T = TypeVar("T")
 class AsyncSession:
     """One conversation of an agent with its models, for asyncio; see :class:`transcript_log.Session`.
 
-    Neither a lock nor a disk holds up the event loop. An error of a write for which nobody
-    waits any more goes to the exception handler of the loop.
+    The signatures are those of the other, written out so that editors and type checkers know
+    them; a test compares the two. Neither a lock nor a disk holds up the event loop. An error of
+    a write for which nobody waits any more goes to the exception handler of the loop.
 
     Args:
         session: The session that does the work. It is this one's from here on.
