@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -38,6 +39,8 @@ from transcript_log.errors import ContextError, HeaderError
 from transcript_log.families import Target
 from transcript_log.history import Said, build_history
 from transcript_log.importers import Imported
+from transcript_log.importers._claude_nodes import Group, Node
+from transcript_log.importers._claude_records import Records
 from transcript_log.importers.claude_code import import_claude_code, link_subagent
 from transcript_log.importers.codex import import_codex
 from transcript_log.session.calls import open_calls
@@ -1379,6 +1382,19 @@ def test_large_numbers_matter_only_where_they_would_be_stored() -> None:
     imported = Written().user("u1", "one", someId=2**70).record("progress", "p", data={"n": 2**70}).imported()
     assert told(imported, "unstorable") == []
     assert len(said(imported)) == 1
+
+
+def test_nothing_of_an_import_waits_for_the_cyclic_collector() -> None:
+    written = Written().user("u1", "one").says("a1", "msg_1", call("toolu_1")).says("a2", "msg_1", text("x"))
+    written.answers("r1", "toolu_1").says("a3", None, text("y")).user("u2", "two")
+    gc.collect()
+    gc.disable()
+    try:
+        written.imported()
+        left = [one for one in gc.get_objects() if isinstance(one, Node | Group | Records)]
+    finally:
+        gc.enable()
+    assert left == []
 
 
 def test_records_without_a_message_are_told_and_others_follow_them() -> None:

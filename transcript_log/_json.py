@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import is_dataclass
 from math import inf
 from typing import Any, Final, NoReturn
 
@@ -131,18 +131,23 @@ def is_same(one: Any, other: Any) -> bool:
     pairs = [(one, other)]
     while pairs:
         left, right = pairs.pop()
-        if type(left) is not type(right):
+        if left is right:
+            continue
+        kind = type(left)
+        if kind is not type(right):
             return False
-        if type(left) is dict:
+        if kind is dict:
             if left.keys() != right.keys():
                 return False
             pairs.extend((left[key], right[key]) for key in left)
-        elif type(left) is list or type(left) is tuple:
+        elif kind is list or kind is tuple:
             if len(left) != len(right):
                 return False
             pairs.extend(zip(left, right, strict=True))
-        elif is_dataclass(left):
-            pairs.extend((getattr(left, f.name), getattr(right, f.name)) for f in fields(left))
+        elif kind is not str and is_dataclass(left):
+            # What ``fields`` gives, without the time that takes.
+            names: Iterable[str] = left.__dataclass_fields__
+            pairs.extend((getattr(left, name), getattr(right, name)) for name in names)
         elif left != right:
             return False
     return True

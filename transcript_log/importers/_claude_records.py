@@ -33,6 +33,7 @@ __all__ = ["Records", "stored_part"]
 
 _SAID: Final = ("user", "assistant")
 _PLACEHOLDER: Final = "<synthetic>"
+_from_iso = datetime.fromisoformat
 
 _READ_SYSTEM: Final = frozenset(
     {"compact_boundary", "microcompact_boundary", "turn_duration", "local_command"}
@@ -166,6 +167,11 @@ class Records:
                     self.title = title
             else:
                 self._telling.note(record, "not-imported", "summary")
+
+    def clear(self) -> None:
+        """Part records and messages, which name each other, so that the cyclic collector has none to find."""
+        for node in self.nodes:
+            node.group = node.up = None
 
     def _take_user(self, record: SourceRecord, value: dict[str, Json]) -> None:
         message = value.get("message")
@@ -327,6 +333,7 @@ class Records:
     ) -> Node | None:
         """The place of a record in the tree; None for one that is there already."""
         _, line, offset, is_doubtful = record
+        by_uuid = self.by_uuid
         uuid = value.get("uuid")
         parent = value.get("parentUuid")
         if type(parent) is not str or not parent:
@@ -336,14 +343,14 @@ class Records:
                 self.tally.roots += 1
             parent = up = None
             self.is_broken = self.is_broken or bool(flags & CHAINED)
-        elif (up := self.by_uuid.get(parent)) is None:
+        elif (up := by_uuid.get(parent)) is None:
             self.is_broken = True
         else:
             parent = None
         if type(uuid) is not str or not uuid:
             uuid = f"line {line}, record {self.taken}"
-        if uuid in self.by_uuid:
-            there = self.by_uuid[uuid]
+        if uuid in by_uuid:
+            there = by_uuid[uuid]
             is_same = there.kind == kind and _says_the_same(there, value.get("message"))
             self._telling.note(record, "repeated" if is_same else "repeated-id")
             return None
@@ -366,16 +373,16 @@ class Records:
             self.stamps = {key: text for key in _STAMPS if (text := as_text(value.get(key))) is not None}
         if "forkedFrom" in value:
             self._forked(value["forkedFrom"])
-        self.by_uuid[uuid] = node
+        by_uuid[uuid] = node
         self.nodes.append(node)
         return node
 
     def _time(self, record: SourceRecord, told: Json) -> datetime | None:
         if type(told) is str:
             # The form in which all of them are written; the checks of the general one take longer.
-            is_usual = len(told) == 24 and told[4] == told[7] == "-" and told[10] == "T" and told[23] == "Z"
+            is_usual = len(told) == 24 and told[4:11:3] == "--T" and told[19::4] == ".Z"
             try:
-                return datetime.fromisoformat(told) if is_usual else parse_time(told)
+                return _from_iso(told) if is_usual else parse_time(told)
             except ValueError:
                 pass
         if told is None:

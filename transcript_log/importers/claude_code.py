@@ -49,23 +49,7 @@ def import_claude_code(
         HeaderError: Not one record of Claude Code is in it. Damage alone raises nothing.
     """
     with collector_paused():
-        source = SourceLines(lines, path, stored_part)
-        telling = Telling(_NOTES, path, keep_unknown=keep_unknown)
-        records = Records(telling)
-        for record in source:
-            records.take(record)
-        if not records.known:
-            raise HeaderError(
-                path or "the session",
-                1,
-                0,
-                "this is no Claude Code session: it holds no record of one",
-                "check the path, or import it as what it is",
-                None,
-                "header-type",
-            )
-        records.close()
-        return _File(records, telling, source, path).imported()
+        return _imported(lines, path, keep_unknown)
 
 
 def link_subagent(subagent: Imported, session: Imported) -> Imported:
@@ -138,6 +122,28 @@ _NOTES: Final[Mapping[str, tuple[Severity, str]]] = {
     ),
 }
 """What is told once for each rule and thing."""
+
+
+def _imported(lines: Iterable[bytes], path: str | None, keep_unknown: bool) -> Imported:
+    source = SourceLines(lines, path, stored_part)
+    telling = Telling(_NOTES, path, keep_unknown=keep_unknown)
+    records = Records(telling)
+    for record in source:
+        records.take(record)
+    if not records.known:
+        raise HeaderError(
+            path or "the session",
+            1,
+            0,
+            "this is no Claude Code session: it holds no record of one",
+            "check the path, or import it as what it is",
+            None,
+            "header-type",
+        )
+    records.close()
+    imported = _File(records, telling, source, path).imported()
+    records.clear()
+    return imported
 
 
 class _Conversation(NamedTuple):
