@@ -12,28 +12,29 @@ TIDY = [testing.call("read_file", path="old.txt"), testing.call("delete_file", p
 evening_model = testing.ScriptedModel(TARGET, [TIDY])
 morning_model = testing.ScriptedModel(TARGET, ["Good morning! That is settled then."])
 
-log = Path("session.jsonl")
-if not log.exists():
-    Path("old.txt").write_text("nothing of worth")
-    with Session.create(log) as session:
-        session.add({"role": "user", "content": "Tidy up."})
+
+def run_tool(session: Session, call) -> None:
+    with session.call(call) as tool:
+        tool.output(TOOLS[call.name](**call.arguments) or "done")
+
+
+with Session.open("session.jsonl", create=True) as session:
+    if session.head in ("", "task"):  # nothing was answered yet, even if this was killed before
+        Path("old.txt").write_text("nothing of worth")
+        session.add({"role": "user", "content": "Tidy up."}, ids=["task"])
         context = session.context(TARGET)
         for call in session.add_response(evening_model(context.items), to=context).calls:
             if call.name in NEEDS_APPROVAL:
                 print(f"{call.name} waits for your approval")  # nothing to store: the call stays open
-                continue
-            with session.call(call) as tool:
-                tool.output(TOOLS[call.name](**call.arguments))
-else:
-    with Session.open(log) as session:
-        for waiting in session.open_calls():
-            if waiting.state != "never-began":  # approved before, and cut off while it ran
-                session.add_output(waiting.call, "It was started. Check what it did.", is_error=True)
-            elif input(f"{waiting.call.name} {waiting.call.arguments}? ") == "yes":
-                with session.call(waiting.call) as tool:
-                    TOOLS[waiting.call.name](**waiting.call.arguments)
-                    tool.output("done")
             else:
-                session.add_output(waiting.call, "The user does not allow it.", is_error=True)
+                run_tool(session, call)
+    else:
+        for call, state in [(waiting.call, waiting.state) for waiting in session.open_calls()]:
+            if state != "never-began":  # it was cut off while it ran
+                session.add_output(call, "It was started. Check what it did.", is_error=True)
+            elif call.name not in NEEDS_APPROVAL or input(f"{call.name} {call.arguments}? ") == "yes":
+                run_tool(session, call)
+            else:
+                session.add_output(call, "The user does not allow it.", is_error=True)
         context = session.context(TARGET)
         print(session.add_response(morning_model(context.items), to=context).text)

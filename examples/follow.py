@@ -11,9 +11,10 @@ TARGET = Target("openai-responses", "gpt-5.4")
 model = testing.ScriptedModel(TARGET, [["I count.", testing.call("count", to=3)]])
 
 
-def view() -> None:
+def view(writer: subprocess.Popen) -> None:
+    codes = [None]  # after each look; once it has ended, however it did, there is one look more
     with Session.open("session.jsonl", mode="read") as session:  # takes no lock, disturbs no writer
-        for batch in session.follow():  # what is there, then what comes: for ever
+        for batch in session.follow(stop=lambda: codes.append(writer.poll()) or codes[-2] is not None):
             for event in build_history(batch).events:
                 match event:
                     case Said():
@@ -24,7 +25,6 @@ def view() -> None:
                         print(f"it gave back {event.output}")
                     case Ran():
                         print(f"the run is {event.status}")
-                        return
 
 
 if sys.argv[1:] == ["write"]:
@@ -36,5 +36,5 @@ if sys.argv[1:] == ["write"]:
                 tool.output("1 2 3")
 else:
     Session.create("session.jsonl").close()
-    with subprocess.Popen([sys.executable, __file__, "write"]):
-        view()
+    with subprocess.Popen([sys.executable, __file__, "write"]) as writer:
+        view(writer)

@@ -10,6 +10,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import resource
 import signal
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
@@ -192,6 +193,22 @@ def dying_within(at: int, share: float) -> Act:
             if call.name == "write" and len(call.args[1]):
                 call.go(call.args[0], part(call.args[1], share))
             die()
+        return call.go()
+
+    return act
+
+
+def dying_beyond(at: int, size: int) -> Act:
+    """From the call of that number on, the process ends when it would write beyond ``size`` bytes of a file.
+
+    What fits is written before. That goes for calls that are made in C, too.
+    """
+
+    def act(call: Call) -> Any:
+        if call.number == at:
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+            signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python has it ignored
         return call.go()
 
     return act
