@@ -54,37 +54,43 @@ def glimpse(head: bytes, tail: bytes) -> Glimpse:
 
     No bytes make it fail. ``tail`` may be empty for a file whose end was not looked at.
     """
-    return _own(head, tail) or _any(head, tail)
+    own = glimpse_own(head, tail)
+    if own is None:
+        return _any(head, tail)
+    name, started, text, is_persons = own
+    return Glimpse("transcript-log", name, started, text, "", False, is_persons)
 
 
 # ------------------------------------------------------------------------- our own logs
 
-_HEADER: Final = b'{"type":"session","version":3,"id":"'
-_TIME: Final = b'","timestamp":"'
-_HARNESS: Final = b'","harness":"transcript-log",'
+_HEADER: Final = re.compile(
+    rb'(\{"type":"session","version":3,"id":"([^"\\\x80-\xff]*)","timestamp":"([^"\\\x80-\xff]*)"'
+    rb',"harness":"transcript-log"((?:,[^\n]*)?)),"crc":"([0-9a-f]{8})"\}\n'
+)
 _SEAL: Final = b',"crc":"'
 _SEALED: Final = len(b',"crc":"xxxxxxxx"}')
-_NAME: Final = len(_HEADER)
 _PARENT: Final = b'"parent":'
-_SAID: Final = b'"role":"user","content":'
-_INPUT_TEXT: Final = b'[{"type":"input_text","text":"'
-_BLOCK_TEXT: Final = b'[{"type":"text","text":"'
+_PIECE: Final = 160
+"""How many bytes of a text are looked at; escapes and letters of other scripts take more than one."""
+
+_SAID: Final = re.compile(
+    rb'"role":"user","content":(?:(?:\[\{"type":"(?:input_)?text","text":)?"([^"\\]{0,%d}))?' % _PIECE
+)
+"""A message of a user, and the text that it begins with, up to an escape."""
 
 
-def _own(head: bytes, tail: bytes) -> Glimpse | None:
-    """What a whole log tells that this package wrote; None for any other file."""
-    if not head.startswith(_HEADER) or tail[-1:] != b"\n":
+def glimpse_own(head: bytes, tail: bytes) -> tuple[str, datetime, str, bool] | None:
+    """Of a whole log that this package wrote: its id, its start, its first text, whether a person's.
+
+    None for any other file. It is asked of thousands, so there is one search for each thing.
+    """
+    found = _HEADER.match(head)
+    if found is None or tail[-1:] != b"\n":
         return None
-    name_end = head.find(b'"', _NAME)
-    time = name_end + len(_TIME)
-    time_end = head.find(b'"', time)
-    end = head.find(b"\n", time_end)
-    if not head.startswith(_TIME, name_end) or not head.startswith(_HARNESS, time_end):
-        return None
+    sealed, name, time, rest, seal = found.groups()
     # A line is whole if its seal is right. Of a last line that is longer than the tail only
     # the end is there.
-    seal = end - _SEALED
-    if head[seal : end - 10] != _SEAL or b'%08x"}' % crc32(head[:seal]) != head[end - 10 : end]:
+    if b"%08x" % crc32(sealed) != seal or (rest and _PARENT in rest):
         return None
     last = tail.rfind(b"\n", 0, -1) + 1
     if last and (
@@ -92,50 +98,37 @@ def _own(head: bytes, tail: bytes) -> Glimpse | None:
     ):
         return None
     try:
-        name = head[_NAME:name_end].decode("ascii")
-        started = datetime.fromisoformat(head[time:time_end].decode("ascii"))
+        started = datetime.fromisoformat(time.decode())
     except ValueError:
         return None
-    if (
-        "\\" in name
-        or started.tzinfo is not UTC
-        or started.year == 1
-        or head.find(_PARENT, time_end, end) > 0
-    ):
+    if started.tzinfo is not UTC or started.year == 1:
         return None
-    at = head.find(_SAID, end)
-    if at < 0 and head.find(b'"user"', end) < 0:
-        return Glimpse("transcript-log", name, started)
-    text, is_persons = _own_text(head, at + len(_SAID))
-    return Glimpse("transcript-log", name, started, text, "", False, is_persons)
+    end = found.end()
+    said = _SAID.search(head, end)
+    if said is None and head.find(b'"user"', end) < 0:
+        return name.decode(), started, "", False
+    text, is_persons = _own_text(head, said)
+    return name.decode(), started, text, is_persons
 
 
-def _own_text(head: bytes, at: int) -> tuple[str, bool]:
-    """The text that begins with the content at ``at``, if it is spelled as usual."""
-    if head.startswith(_INPUT_TEXT, at):
-        at += len(_INPUT_TEXT)
-    elif head.startswith(b'"', at):
-        at += 1
-    elif head.startswith(_BLOCK_TEXT, at):
-        at += len(_BLOCK_TEXT)
-    else:
+def _own_text(head: bytes, said: re.Match[bytes] | None) -> tuple[str, bool]:
+    """The text of the first message of a user, if it is spelled as usual."""
+    if said is None or said.lastindex is None:
         return first_text(head)
-    piece = head[at : at + _PIECE]
-    end = piece.find(b'"')
-    if end >= 0 and piece.find(b"\\", 0, end) < 0:
-        text = piece[:end].decode("utf-8", "replace")
+    begin, end = said.span(1)
+    if end - begin == _PIECE:
+        text = head[begin:end].decode("utf-8", "ignore")  # it may end inside a letter
+    elif head[end : end + 1] == b'"':
+        text = head[begin:end].decode("utf-8", "replace")
     else:
-        text = _unescaped(piece)
+        text = _unescaped(head[begin : begin + _PIECE])
     shown = _shown(text)
-    if shown[:1] in _MARKS and _personal(text) != (text.strip(), True):
+    if (not shown or shown.startswith(_MARKS)) and _personal(text) != (text.strip(), True):
         return first_text(head)
     return shown, True
 
 
-_PIECE: Final = 160
-"""How many bytes of a text are looked at; escapes and letters of other scripts take more than one."""
-
-_MARKS: Final = frozenset({"", "<", "#", "[", "C", "A"})
+_MARKS: Final = ("<", "#", "[", "Caveat", "Another")
 """How a text begins that may not be a person's; see ``_personal``."""
 
 _STRING: Final = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+')

@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 from ._collector import collector_paused
-from ._glimpse import Glimpse, glimpse
+from ._glimpse import Glimpse, glimpse, glimpse_own
 from ._zst import NoZstError, is_packed, unpacked_head
 from .errors import StorageError
 from .importers import SourceFormat
@@ -128,6 +128,9 @@ def _look_at(path: str, name: str, place: int) -> Listed:
             modified, size = status.st_mtime, status.st_size
             head = os.pread(fd, _PIECE, 0)
             tail = head if size <= _PIECE else os.pread(fd, _PIECE, size - _PIECE)
+            own = glimpse_own(head, tail)
+            if own is not None:
+                return Listed(path, "transcript-log", own[0], own[1], modified, size, own[2])
             seen = glimpse(head, tail)
             if seen.format != "transcript-log":
                 seen = _look_again(path, fd, size, head, tail, seen)
