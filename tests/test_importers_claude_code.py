@@ -1451,6 +1451,15 @@ def inline() -> Written:
     return written.answers("r1", "toolu_1", "there", parentUuid="a1").says("a2", "msg_2", text("it is there"))
 
 
+@pytest.mark.parametrize("odd", ["text", None, 7, ["list"]])
+def test_the_call_of_a_subagent_is_found_beside_blocks_that_are_none(odd: Any) -> None:
+    session = Written().user("u1", "go").says("a1", "m1", call("c1", "Task", prompt="look"))
+    session.says("a2", "m2", text("so"), odd)
+    session.user("t1", "look", isSidechain=True, parentUuid=None)
+    (linked,) = session.imported().linked
+    assert linked.header.parent == ParentCall("s-1", "c1")
+
+
 def test_a_subagent_within_the_file_is_a_session_of_its_own() -> None:
     imported = inline().imported()
     assert sent_texts(imported) == ["ask", "it is there"]

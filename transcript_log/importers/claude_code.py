@@ -341,7 +341,9 @@ def _prompts(nodes: Sequence[Node]) -> Iterator[tuple[str, str]]:
         if node.flags & SIDECHAIN or node.group is None:
             continue
         for block in node.group.blocks:
-            given = block.get("input") if type(block) is dict else None
+            if type(block) is not dict:
+                continue
+            given = block.get("input")
             prompt = as_text(given.get("prompt")) if type(given) is dict else None
             call = as_text(block.get("id"))
             if prompt is not None and call is not None:
