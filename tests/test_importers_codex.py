@@ -699,6 +699,49 @@ def test_a_compaction_is_taken_back_with_its_turn() -> None:
     assert [entry.type for entry in imported.entries if isinstance(entry, OpaqueEntry)] == ["codex:compacted"]
 
 
+def test_records_are_counted_whatever_becomes_of_them() -> None:
+    rollout = Rollout().said("one").said("two", role="developer").said("1", role="assistant")
+    rollout("compacted", message="so far").event("turn_aborted").event("thread_rolled_back", num_turns=1)
+    for call_id in ("c1", "c2"):
+        rollout.item(type="function_call", call_id=call_id, name="sh", arguments="{}")
+    rollout.item(type="custom_tool_call", call_id="c3", name="sh", input="").item(type="ghost_snapshot")
+    rollout.item(type="web_search_call", call_id="c4", action={})
+    rollout.item(type="web_search_call", action={})  # which names no call
+    rollout.item(type="function_call_output", call_id="c1", output="done")
+    rollout.item(type="function_call_output", call_id="c9", output="done")
+    rollout.item(type="tool_search_output", tools=[], execution="server")
+    rollout.item(type="reasoning", summary=[], encrypted_content="x").item(type="reasoning", summary=[])
+    picture = {"type": "input_image", "image_url": "data:image/png;base64,AAAA"}
+    rollout.item(type="message", role="user", content=[picture])
+    rollout.raw(b'{"type":"response_item","payload":{"type":"message","role":"user","n":1e400}}\n')
+    counts = rollout.read().counts
+    assert {name: number for name, number in counts.items() if name not in ("records", "roots")} == {
+        "user": 4,
+        "assistant": 1,
+        "assistant_messages": 1,
+        "calls": 4,
+        "results": 3,
+        "unanswered": 3,
+        "orphan_results": 2,
+        "parallel_groups": 1,
+        "reasoning": 2,
+        "opaque_reasoning": 1,
+        "images": 1,
+        "compactions": 1,
+        "aborted": 1,
+        "broken_lines": 0,
+        "recovered": 0,
+        "sidechain": 0,
+    }
+
+
+def test_a_mark_between_calls_of_a_flat_file_parts_them() -> None:
+    call = b'{"type":"function_call","name":"sh","arguments":"{}","call_id":"c%d"}\n'
+    header, mark = b'{"id":"s1","timestamp":"2025-08-01T00:00:00Z"}\n', b'{"record_type":"state"}\n'
+    assert import_codex([header, call % 1, call % 2]).counts["parallel_groups"] == 1
+    assert import_codex([header, call % 1, mark, call % 2]).counts["parallel_groups"] == 0
+
+
 @pytest.mark.parametrize("turns", [0, -1, "1", None, True])
 def test_a_rollback_of_no_number_is_told(turns: Any) -> None:
     imported = Rollout().said("hi").event("thread_rolled_back", num_turns=turns).read()
@@ -741,14 +784,8 @@ def test_joined_torn_and_broken_lines_give_what_they_hold_and_are_told() -> None
         ("torn-tail", 6),
     ]
     assert imported.findings[1].offset == sum(map(len, damaged[:3]))
-    assert imported.counts == {
-        "records": 4,
-        "broken_lines": 4,
-        "recovered": 3,
-        "sidechain": 0,
-        "roots": 0,
-        "aborted": 0,
-    }
+    numbers = {"records": 4, "broken_lines": 4, "recovered": 3, "sidechain": 0, "roots": 0, "aborted": 0}
+    assert {name: imported.counts[name] for name in numbers} == numbers
 
 
 def test_records_joined_on_one_line_get_ids_of_their_own() -> None:

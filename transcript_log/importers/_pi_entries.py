@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from hashlib import sha256
@@ -70,8 +69,6 @@ class Entries:
         self._places: dict[str, Place] = {}
         self._of_node: dict[int, str] = {}  # the message entry of each entry of the file, by place
         self._said: list[MessageEntry] = []  # on the live branch, without what is left aside
-        self._own: list[MessageEntry] = []  # made of messages, on any branch
-        self._converted = 0  # of those, the messages of no user that were made one of the user
         self._calls: dict[str, list[int]] = {}  # indices of the entries that call by this id
         self._told: list[tuple[str, int, ToolOutcome]] = []
         self._settings: dict[str, str] = {}  # what is in force, by kind
@@ -136,8 +133,6 @@ class Entries:
         entry = self._added(node, item, is_aside=not is_sent, message=message)
         if entry is None:
             return
-        self._own.append(entry)
-        self._converted += item.get("role") == "user" != role
         if role == "toolResult":
             call_id = _text(message.get("toolCallId"))
             if call_id is not None:
@@ -265,17 +260,6 @@ class Entries:
             self._of_node[node.place]: self._labels[node.id]
             for node in self._tree.nodes
             if node.id is not None and node.id in self._labels and node.place in self._of_node
-        }
-
-    def counts(self) -> dict[str, int]:
-        """The numbers of what the file itself says, on all branches."""
-        roles = Counter(items.role(entry.message) for entry in self._own)
-        kinds = Counter(node.record.value["type"] for node in self._tree.nodes)
-        return {
-            "user": roles["user"] - self._converted,
-            "images": sum(len(items.images(entry.message)) for entry in self._own),
-            "compactions": kinds["compaction"],
-            "aborted": sum(items.is_aborted(entry.message) for entry in self._own),
         }
 
     def details(self) -> Iterator[Detail]:

@@ -48,6 +48,7 @@ from ..findings import Finding, Severity
 from ..items.shapes import is_from_model
 from . import Imported, SourceLines, SourceRecord, entry_id, is_doubtful, opaque_entry
 from ._codex_outcomes import event_outcome, told_outcome
+from ._codex_tally import Tally
 from ._codex_turns import Start, Turns
 from ._codex_usage import Usages
 from ._telling import Telling
@@ -192,7 +193,7 @@ class _Rollout:
         self._turns = Turns()
         self._usages = Usages()
         self._ended: _Ended | None = None
-        self._aborted = 0
+        self._tally = Tally()
 
     # ------------------------------------------------------------------------- records
 
@@ -200,6 +201,7 @@ class _Rollout:
         """Take one record over."""
         self._taken += 1
         value = record.value
+        self._tally.look_at(value)
         if "payload" in value:
             self._envelope(record)
         elif "record_type" in value:
@@ -476,7 +478,6 @@ class _Rollout:
                 failed = event.get("error") is not None
                 self._end(record, event, time, "failed" if failed else "completed")
             case "turn_aborted":
-                self._aborted += 1
                 self._end(record, event, time, "cancelled")
             case "user_message":
                 self._release()
@@ -593,12 +594,12 @@ class _Rollout:
             details=tuple(self._resolved()),
             findings=tuple(findings),
             counts={
+                **self._tally.counts(),
                 "records": self._taken,
                 "broken_lines": source.broken_lines,
                 "recovered": source.recovered,
                 "sidechain": 0,
                 "roots": 0,
-                "aborted": self._aborted,
             },
         )
 
