@@ -1165,6 +1165,17 @@ def test_reasoning_that_stands_twice_is_sent_once() -> None:
     assert told(context) == [("left-out", "item-id-twice")]
 
 
+def test_an_output_that_names_a_speaker_too_is_an_output() -> None:
+    items = [
+        user(),
+        call("c1"),
+        {"type": "function_call_output", "call_id": "c1", "role": "user", "content": "hi"},
+    ]
+    context = built("responses", *items, own=True)
+    assert context.items[2]["output"] == "hi"
+    assert told(context)[-1] == ("rewritten", "output-content")
+
+
 def test_a_checkpoint_goes_by_its_type_of_today() -> None:
     items = [user(), {"type": "compaction_summary", "encrypted_content": "seal"}, user("more")]
     context = built("responses", *items, own=True)

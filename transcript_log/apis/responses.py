@@ -27,7 +27,7 @@ from ._base import (
     safe_name,
     word,
 )
-from ._neutral import Block, Call, File, Image, Output, Text, Thought, arguments_text, read
+from ._neutral import Block, Call, File, Image, Output, Text, Thought, arguments_text, read, read_output
 from ._signed import SplitIds, message_mark, reasoning_item
 from ._telling import in_own_shape, named, tell_arguments, tell_error_flag, tell_nothing_left, tell_unsaid
 
@@ -523,9 +523,7 @@ def _mended_reasoning(piece: Piece, notes: Notes) -> Piece | None:
 
 
 def _read_output(item: Item) -> Output:
-    block = read(item).blocks[0]
-    assert isinstance(block, Output)
-    return block
+    return read_output(items.tool_outputs(item)[0])
 
 
 def _with_output_kinds(pieces: list[Piece], notes: Notes) -> list[Piece]:
