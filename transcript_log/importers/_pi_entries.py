@@ -25,7 +25,7 @@ from ..entries import (
 )
 from ..store import Place
 from . import SourceRecord, entry_id
-from ._pi_compaction import Kept, compaction_of, kept_node, kept_tail, unknown_keys
+from ._pi_compaction import Kept, KeptNodes, compaction_of, kept_tail, unknown_keys
 from ._pi_messages import (
     SENT_ROLES,
     branch_text,
@@ -65,6 +65,7 @@ class Entries:
         self.name = ""
         self._session = session
         self._tree = tree
+        self._kept_nodes = KeptNodes(tree.live)
         self._telling = telling
         self._places: dict[str, Place] = {}
         self._of_node: dict[int, str] = {}  # the message entry of each entry of the file, by place
@@ -210,14 +211,13 @@ class Entries:
         if type(tail) is list:
             told = [(item_of(message), message) for message in tail if _is_message(message)]
             return kept_tail([(item, message) for (item, sent), message in told if sent], self._said)
-        before = self._tree.live[: self._tree.live.index(node)]
-        kept, wrong = kept_node(node, before)
+        kept, wrong = self._kept_nodes.of(node)
         if wrong:
             why = f"the compaction keeps from {wrong}: nothing before it is kept"
             self._telling.tell(node.record, "first-kept", "warning", why)
         if kept is None:
             return Kept()
-        later = before[before.index(kept) :]
+        later = (self._tree.live[at] for at in range(kept.at, node.at))
         return Kept(next((self._of_node[each.place] for each in later if each.place in self._of_node), None))
 
     def _attach(self, node: Node, kind: str) -> None:

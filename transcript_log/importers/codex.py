@@ -179,7 +179,7 @@ class _Rollout:
         self._made = (0, 0)  # a source line, and how many entries were made from it
         self._places: dict[str, tuple[int, int]] = {}
         self._messages: list[int] = []  # indices of the message entries
-        self._users: list[Item] = []  # what a compaction without a replacement carries over
+        self._users: list[tuple[Item, int]] = []  # what an old compaction carries over, with its size
         self._said: list[int] = []  # indices of what a person said, and was not taken back
         self._calls: dict[str, list[int]] = {}  # indices of the entries that call by this id
         self._told: list[tuple[str, int, ToolOutcome]] = []  # outcomes that events tell
@@ -295,7 +295,7 @@ class _Rollout:
         if items.is_user_turn(item):
             self._release()
             if _is_carried(item):
-                self._users.append(item)
+                self._users.append((item, _size(item)))
                 self._said.append(len(self._entries))
         place = len(self._entries)
         entry = MessageEntry(
@@ -390,7 +390,12 @@ class _Rollout:
                 "the compaction records no replacement history; it was rebuilt as Codex does, from"
                 f" the newest {len(replacement) - 1} of {earlier} user messages and the summary",
             )
-        self._users = [item for item in replacement if items.is_user_turn(item) and _is_carried(item)]
+        known = {id(item): size for item, size in self._users}
+        self._users = [
+            (item, known[id(item)] if id(item) in known else _size(item))
+            for item in replacement
+            if id(item) in known or (items.is_user_turn(item) and _is_carried(item))
+        ]
         usage = self._usages.take()
         self._entries.append(
             CompactionEntry(
@@ -412,8 +417,8 @@ class _Rollout:
         """The newest user messages that fit, and the summary as one more."""
         carried: list[Item] = []
         left = _CARRIED_BYTES
-        for item in reversed(self._users):
-            left -= len(items.text(item).encode("utf-8", "surrogatepass"))
+        for item, size in reversed(self._users):
+            left -= size
             if left < 0:
                 break
             carried.append(item)
@@ -764,6 +769,10 @@ def _later(time: datetime, milliseconds: int) -> datetime | None:
         return time + timedelta(milliseconds=milliseconds)
     except OverflowError:
         return None
+
+
+def _size(item: Item) -> int:
+    return len(items.text(item).encode("utf-8", "surrogatepass"))
 
 
 def _is_carried(item: Item) -> bool:
