@@ -35,7 +35,7 @@ _SAID: Final = ("user", "assistant")
 _PLACEHOLDER: Final = "<synthetic>"
 
 _READ_SYSTEM: Final = frozenset(
-    {"compact_boundary", "microcompact_boundary", "turn_duration", "local_command"}
+    {"compact_boundary", "microcompact_boundary", "turn_duration", "stop_hook_summary", "local_command"}
 )
 """What is read of the program's own notes."""
 
@@ -295,7 +295,7 @@ class Records:
             return
         if is_read and not node.flags & REFUSED:
             node.extra = value if type(subtype) is str else {**value, "subtype": ""}
-        if not is_read:
+        if not is_read or subtype == "stop_hook_summary":  # what the hooks did goes into no entry
             self._telling.leave_out(record, f"system/{subtype}")
 
     def _take_attachment(self, record: SourceRecord, value: dict[str, Json]) -> None:
