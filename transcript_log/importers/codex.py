@@ -52,8 +52,9 @@ from ._codex_tally import Tally
 from ._codex_turns import Start, Turns
 from ._codex_usage import Usages
 from ._telling import Telling
+from .subagents import link_subagent
 
-__all__ = ["import_codex"]
+__all__ = ["import_codex", "link_subagent"]
 
 
 def import_codex(lines: Iterable[bytes], *, path: str | None = None, keep_unknown: bool = False) -> Imported:
