@@ -486,9 +486,21 @@ def test_an_old_compaction_is_rebuilt_from_the_users_messages_and_its_summary() 
 
 
 def test_a_rebuilt_compaction_carries_no_more_than_codex_does() -> None:
-    rollout = Rollout().said("a" * 50_000).said("b" * 50_000).said("c")
+    rollout = Rollout().said("x").said("é" * 25_000).said("b" * 49_998).said("c")
     (compaction,) = compactions(rollout("compacted", message="sum").read())
-    assert [items.text(item)[:3] for item in compaction.replacement] == ["bbb", "c", "sum"]
+    cut, *others = [items.text(item) for item in compaction.replacement]
+    # 20,000 tokens of four bytes: 12,500 are of b, one of c; the rest is cut between letters.
+    assert cut == "é" * 7_499 + "…5001 tokens truncated…" + "é" * 7_499
+    assert others == ["b" * 49_998, "c", "sum"]
+
+
+@pytest.mark.parametrize("size", [79_996, 79_997, 80_000])
+def test_nothing_is_carried_where_no_room_is_left(size: int) -> None:
+    rollout = Rollout().said("older").said("b" * size)
+    (compaction,) = compactions(rollout("compacted", message="sum").read())
+    texts = [items.text(item) for item in compaction.replacement]
+    assert texts[-2:] == ["b" * size, "sum"]
+    assert texts[:-2] == (["ol…1 tokens truncated…er"] if size == 79_996 else [])
 
 
 def test_a_compaction_to_nothing_can_still_be_stored() -> None:

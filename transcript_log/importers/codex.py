@@ -47,6 +47,7 @@ from ..families import Target
 from ..findings import Finding, Severity
 from ..items.shapes import is_from_model
 from . import Imported, SourceLines, SourceRecord, entry_id, is_doubtful, opaque_entry
+from ._codex_carried import NO_SUMMARY, is_carried, rebuilt, size_of
 from ._codex_outcomes import event_outcome, told_outcome
 from ._codex_tally import Tally
 from ._codex_turns import Start, Turns
@@ -118,16 +119,6 @@ _KEPT_META: Final = (
 # They differ from turn to turn without a change of settings.
 _VOLATILE: Final = frozenset({"turn_id", "trace_id"})
 
-# User messages that Codex makes itself. It does not carry them over a compaction.
-_MADE_MESSAGES: Final = (
-    "# agents.md instructions",
-    "<user_instructions>",
-    "<environment_context>",
-    "<skill>",
-    "<user_shell_command>",
-    "<subagent_notification>",
-    "another language model started to solve this problem",
-)
 _NOTES: Final[Mapping[str, tuple[Severity, str]]] = {
     "not-imported": ("note", "not taken over, here and after: {about} ({number} times)"),
     "kept-unknown": ("note", "kept as opaque entries, here and after: {about} ({number} times)"),
@@ -145,12 +136,6 @@ _NOTES: Final[Mapping[str, tuple[Severity, str]]] = {
     ),
 }
 """What is told once for each rule and thing."""
-
-_CARRIED_BYTES: Final = 80_000
-"""How much user text Codex carries over a compaction: 20,000 tokens of four bytes each."""
-
-_NO_SUMMARY: Final = "(no summary available)"
-
 
 # ---------------------------------------------------------------------------- the rollout
 
@@ -295,8 +280,8 @@ class _Rollout:
             return
         if items.is_user_turn(item):
             self._release()
-            if _is_carried(item):
-                self._users.append((item, _size(item)))
+            if is_carried(item):
+                self._users.append((item, size_of(item)))
                 self._said.append(len(self._entries))
         place = len(self._entries)
         entry = MessageEntry(
@@ -380,10 +365,10 @@ class _Rollout:
                     record, "odd-item", "warning", "what is no object in the replacement history was left out"
                 )
             if not replacement and not summary:
-                summary = _NO_SUMMARY
+                summary = NO_SUMMARY
         else:
             earlier = len(self._users)
-            replacement = self._rebuilt(summary)
+            replacement = rebuilt(self._users, summary)
             self._telling.tell(
                 record,
                 "compaction-rebuilt",
@@ -393,9 +378,9 @@ class _Rollout:
             )
         known = {id(item): size for item, size in self._users}
         self._users = [
-            (item, known[id(item)] if id(item) in known else _size(item))
+            (item, known[id(item)] if id(item) in known else size_of(item))
             for item in replacement
-            if id(item) in known or (items.is_user_turn(item) and _is_carried(item))
+            if id(item) in known or (items.is_user_turn(item) and is_carried(item))
         ]
         usage = self._usages.take()
         self._entries.append(
@@ -413,18 +398,6 @@ class _Rollout:
             )
         )
         self._usages.saw_break()
-
-    def _rebuilt(self, summary: str) -> tuple[Item, ...]:
-        """The newest user messages that fit, and the summary as one more."""
-        carried: list[Item] = []
-        left = _CARRIED_BYTES
-        for item, size in reversed(self._users):
-            left -= size
-            if left < 0:
-                break
-            carried.append(item)
-        text = {"type": "input_text", "text": summary or _NO_SUMMARY}
-        return (*reversed(carried), {"type": "message", "role": "user", "content": [text]})
 
     # ------------------------------------------------------------------------- settings
 
@@ -770,13 +743,3 @@ def _later(time: datetime, milliseconds: int) -> datetime | None:
         return time + timedelta(milliseconds=milliseconds)
     except OverflowError:
         return None
-
-
-def _size(item: Item) -> int:
-    return len(items.text(item).encode("utf-8", "surrogatepass"))
-
-
-def _is_carried(item: Item) -> bool:
-    """Whether a user message is one that a person wrote."""
-    text = items.text(item).lstrip().lower()
-    return text != "" and not text.startswith(_MADE_MESSAGES)
