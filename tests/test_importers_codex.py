@@ -239,6 +239,66 @@ def test_the_first_document_format_is_imported() -> None:
     assert import_codex([compact]) == imported
 
 
+def texts_of(imported: Imported) -> list[str]:
+    return [items.text(item) for item in held(imported)]
+
+
+def document_of(*texts: str) -> bytes:
+    said = [
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+        for text in texts
+    ]
+    session = {"id": "d1", "timestamp": "2025-05-07T17:24:21.123Z", "instructions": ""}
+    return json.dumps({"session": session, "items": said}).encode()
+
+
+@pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
+def test_a_document_that_is_cut_is_read_as_far_as_it_goes(bom: bytes) -> None:
+    document = bom + document_of("one", "two")
+    whole = import_codex([document])
+    assert (texts_of(whole), whole.header.id, rules(whole)) == (["one", "two"], "d1", [])
+    begins = len(bom) + document_of("one", "two").index(b'"items"') - 2  # where the session is whole
+    for size in range(begins, len(document)):
+        cut = import_codex([document[:size]], path="rollout.json")
+        assert cut.header.id == "d1"
+        assert texts_of(cut) == texts_of(whole)[: len(texts_of(cut))]
+        (finding,) = cut.findings
+        assert (finding.rule, finding.line) == ("torn-tail", 1)
+        assert begins <= (finding.offset or 0) <= size
+        assert (cut.counts["broken_lines"], cut.counts["recovered"]) == (1, 1 + len(texts_of(cut)))
+
+
+@pytest.mark.parametrize("fault", [b"xx", b"]", b"{}"])
+def test_what_follows_a_document_is_told(fault: bytes) -> None:
+    imported = import_codex([document_of("one", "two"), fault])
+    assert (texts_of(imported), rules(imported)) == (["one", "two"], ["broken-line"])
+
+
+@pytest.mark.parametrize("broken", [b"two", b"NaN", b"{,}", b"[" * 100_000])
+def test_a_document_with_a_fault_is_read_up_to_it_and_told(broken: bytes) -> None:
+    document = document_of("one", "X", "three")
+    at = document.index(
+        b', {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "X"'
+    )
+    imported = import_codex([document[:at] + b",\n" + broken + document[at:]])
+    assert texts_of(imported) == ["one"]
+    (finding,) = imported.findings
+    assert (finding.rule, finding.severity, finding.line) == ("broken-line", "error", 2)
+    assert finding.offset == at + 2
+
+
+def test_a_document_without_items_is_a_session_without_messages() -> None:
+    for lines in (
+        [b'{"session":{"id":"d1","timestamp":null}}'],
+        [b'{"session":{"id":"d1","timestamp":null},"items":null}\n'],
+    ):
+        imported = import_codex(lines)
+        assert (imported.header.id, imported.entries, rules(imported)) == ("d1", (), [])
+    for odd in (b'{"session":{"id":"d1"', b'{\n"session":7}', b'{\n"other":{}}'):
+        with pytest.raises(HeaderError):
+            import_codex(odd.splitlines(keepends=True))
+
+
 def test_items_are_the_very_objects_that_were_decoded() -> None:
     item = {
         "type": "message",

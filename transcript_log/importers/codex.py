@@ -20,7 +20,7 @@ from hashlib import sha256
 from itertools import chain
 from typing import Final
 
-from .. import _json, items
+from .. import items
 from .._times import parse_time_leniently
 from ..codec import outcome_payload
 from ..entries import (
@@ -46,8 +46,9 @@ from ..errors import HeaderError
 from ..families import Target
 from ..findings import Finding, Severity
 from ..items.shapes import is_from_model
-from . import Imported, SourceLines, SourceRecord, entry_id, is_doubtful, opaque_entry
+from . import Imported, SourceLines, SourceRecord, entry_id, opaque_entry
 from ._codex_carried import NO_SUMMARY, is_carried, rebuilt, size_of
+from ._codex_document import Document, first_lines, read_document
 from ._codex_outcomes import event_outcome, told_outcome
 from ._codex_tally import Tally
 from ._codex_turns import Start, Turns
@@ -70,11 +71,10 @@ def import_codex(lines: Iterable[bytes], *, path: str | None = None, keep_unknow
         HeaderError: Not one record of Codex is in it. Damage alone raises nothing.
     """
     rest = iter(lines)
-    first = list(_first_lines(rest))
-    document = _document(first, rest)
-    source = SourceLines(chain(first, rest), path)
+    first = list(first_lines(rest))
+    source = read_document(first, rest, path) or SourceLines(chain(first, rest), path)
     rollout = _Rollout(path, keep_unknown)
-    for record in source if document is None else document:
+    for record in source:
         rollout.take(record)
     return rollout.finish(source)
 
@@ -546,7 +546,7 @@ class _Rollout:
 
     # -------------------------------------------------------------------------- the end
 
-    def finish(self, source: SourceLines) -> Imported:
+    def finish(self, source: SourceLines | Document) -> Imported:
         """Everything that was taken over.
 
         Raises:
@@ -651,46 +651,6 @@ class _Rollout:
         elif not self._telling.is_refused(record):
             self._telling.note(record, "kept-unknown", about or kind)
             self._entries.append(opaque_entry(self._id(record), time, "codex", kind, record.value))
-
-
-# ------------------------------------------------------------------------------ documents
-
-
-def _first_lines(lines: Iterator[bytes]) -> Iterator[bytes]:
-    """The lines up to the first that is not blank, with it."""
-    for line in lines:
-        yield line
-        if line.strip():
-            return
-
-
-def _document(first: list[bytes], rest: Iterator[bytes]) -> list[SourceRecord] | None:
-    """The records of the first CLI's single JSON document; None if the lines are no such.
-
-    Lines that were looked at for it are added to ``first``.
-    """
-    text = b"".join(first).removeprefix(b"\xef\xbb\xbf").strip()
-    if text != b"{" and not text[:64].replace(b" ", b"").startswith(b'{"session":{'):
-        return None
-    first.extend(rest)
-    text = b"".join(first).removeprefix(b"\xef\xbb\xbf").strip()
-    try:
-        value = _json.decode(text)
-    except ValueError:
-        return None
-    if (
-        type(value) is not dict
-        or type(value.get("session")) is not dict
-        or type(value.get("items")) is not list
-    ):
-        return None
-    values = (value["session"], *value["items"])
-    doubtful = is_doubtful(text)
-    return [
-        SourceRecord(value=item, line=1, offset=0, is_doubtful=doubtful)
-        for item in values
-        if type(item) is dict
-    ]
 
 
 # --------------------------------------------------------------------------------- values
