@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Final
 
-from .._times import parse_time, parse_time_leniently
+from .._times import parse_foreign_time, parse_time
 from ..entries import Json
 from . import SourceRecord
 from ._claude_nodes import (
@@ -380,7 +380,7 @@ class Records:
                 pass
         if told is None:
             return None
-        time, _ = parse_time_leniently(told)
+        time = parse_foreign_time(told)
         if time is None:
             self._telling.note(record, "unreadable-time")
         return time

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from .._times import parse_time_leniently
+from .._times import parse_foreign_time
 from ..entries import Json
 
 __all__ = ["later", "moment"]
@@ -20,7 +20,7 @@ def moment(value: Json, recorded: datetime | None) -> datetime | None:
     """
     time: datetime | None = None
     if type(value) is str:
-        time, _ = parse_time_leniently(value)
+        time = parse_foreign_time(value)
     elif type(value) in (int, float) and value:
         try:
             time = _EPOCH + timedelta(seconds=value if abs(value) < 1e11 else value / 1000)

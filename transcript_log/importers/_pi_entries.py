@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from .. import items
-from .._times import parse_time_leniently
+from .._times import parse_foreign_time
 from ..codec import outcome_payload
 from ..entries import (
     CompactionEntry,
@@ -281,7 +281,7 @@ class Entries:
         """A time of the source; None where it tells none, or none that can be read, which is told."""
         if value is None:
             return None
-        time, _ = parse_time_leniently(value)
+        time = parse_foreign_time(value)
         if time is None:
             self._telling.note(record, "unreadable-time")
         return time

@@ -17,7 +17,7 @@ from itertools import chain
 from typing import Final
 
 from .. import items
-from .._times import parse_time_leniently
+from .._times import parse_foreign_time
 from ..entries import (
     HARNESS,
     Compaction,
@@ -437,7 +437,7 @@ class _Rollout:
     def _time(self, record: SourceRecord, value: Json) -> datetime | None:
         if value is None:
             return None
-        time, _ = parse_time_leniently(value)
+        time = parse_foreign_time(value)
         if time is None:
             self._telling.note(record, "unreadable-time")
         return time
