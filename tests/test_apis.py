@@ -170,6 +170,7 @@ BROKEN: Final[dict[str, list[Row]]] = {
         Row("output-order", [user(), call(), user("wait"), output()]),
         Row("output-order", [user(), call(), assistant("as I said"), output()]),
         Row("item-id", [user(), call(id="item_1"), output()]),
+        Row("item-id", [user(), call(id=None), output()]),
         Row("item-id", [user(), {"type": "message", **assistant(), "id": "chatcmpl-1"}]),
         Row("item-id", [user(), call(id="fc_" + "x" * 62), output()]),
         Row("item-id-twice", [user(), assistant("a", id="msg_1"), assistant("b", id="msg_1")]),
@@ -1163,6 +1164,32 @@ def test_reasoning_that_stands_twice_is_sent_once() -> None:
     context = built("responses", *items, own=True)
     assert [item.get("type") for item in context.items].count("reasoning") == 1
     assert told(context) == [("left-out", "item-id-twice")]
+
+
+def test_an_id_that_is_null_is_none() -> None:
+    items = [user(), call(id=None), output(id=None), {**assistant("done"), "id": None}]
+    context = built("responses", *items, own=True)
+    assert context.items == [user(), call(), output(), assistant("done")]
+    assert told(context) == [("rewritten", "item-id")] * 3
+
+
+def test_a_call_of_a_local_shell_bears_the_id_that_it_is_answered_by() -> None:
+    asked = {"type": "local_shell_call", "id": "lsh_1", "status": "completed", "action": {"type": "exec"}}
+    items = [user(), {**asked, "call_id": None}, {**output("lsh_1"), "type": "function_call_output"}]
+    context = built("responses", *items, own=True)
+    assert context.items[1] == {**asked, "call_id": "lsh_1"}
+    assert context.items[2]["call_id"] == "lsh_1"
+
+
+def test_an_output_that_names_a_speaker_too_is_an_output() -> None:
+    items = [
+        user(),
+        call("c1"),
+        {"type": "function_call_output", "call_id": "c1", "role": "user", "content": "hi"},
+    ]
+    context = built("responses", *items, own=True)
+    assert context.items[2]["output"] == "hi"
+    assert told(context)[-1] == ("rewritten", "output-content")
 
 
 def test_a_checkpoint_goes_by_its_type_of_today() -> None:

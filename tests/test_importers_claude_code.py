@@ -331,8 +331,8 @@ def test_a_record_without_a_uuid_has_an_entry_with_an_id(uuid: str) -> None:
         (None, None),
         ("2026/01-02T03:00:00.250Z", None),
         ("2026-01/02T03:00:00.250Z", None),
-        ("2026-01-02 03:00:00.250Z", None),
-        ("2026-01-02T03:00:00.250z", None),
+        ("2026-01-02 03:00:00.250Z", START + timedelta(milliseconds=250)),
+        ("2026-01-02T03:00:00.250z", START + timedelta(milliseconds=250)),
         ("2026-13-02T03:00:00.250Z", None),
         ([], None),
     ],
@@ -1102,6 +1102,37 @@ def test_a_turn_whose_duration_is_odd_began_with_its_prompt(duration: Any) -> No
     assert (run.started_at, run.completed_at) == (START + timedelta(seconds=1), START + timedelta(seconds=3))
 
 
+def test_a_turn_has_ended_where_its_last_hooks_ran_if_nothing_tells_more() -> None:
+    written = Written().user("u1", "go").says("a1", "msg_1", text("1")).note("n1", "stop_hook_summary")
+    written.user("u2", "a hook says: go on", isMeta=True).says("a2", "msg_2", text("2"))
+    written.note("n2", "stop_hook_summary").user("u3", "next").says("a3", "msg_3", text("3"))
+    written.note("n3", "stop_hook_summary")
+    imported = written.imported()
+    times = [(run.started_at, run.completed_at, run.first_entry_id, run.status) for run in runs(imported)]
+    one, _, _, _, two, _ = said(imported)
+    assert times == [
+        (START + timedelta(seconds=1), START + timedelta(seconds=6), one.id, "completed"),
+        (START + timedelta(seconds=7), START + timedelta(seconds=9), two.id, "completed"),
+    ]
+    assert [entry.type for entry in imported.entries if entry.type != "context"][4:6] == ["run", "message"]
+    assert told(imported, "not-imported") == [
+        "not taken over, here and after: system/stop_hook_summary (3 times)"
+    ]
+
+
+@pytest.mark.parametrize("status", ["completed", "cancelled", "failed"])
+def test_what_tells_more_of_the_end_of_a_turn_goes_before_its_hooks(status: str) -> None:
+    written = Written().user("u1", "go").says("a1", "msg_1", text("1")).note("n1", "stop_hook_summary")
+    if status == "completed":
+        written.note("n2", "turn_duration", durationMs=4_000)
+    elif status == "cancelled":
+        written.user("i1", [text("[Request interrupted by user]")])
+    else:
+        written.says("e1", "msg_2", text("API Error"), model="<synthetic>", isApiErrorMessage=True)
+    (run,) = runs(written.user("u2", "next").imported())
+    assert (run.status, run.completed_at) == (status, START + timedelta(seconds=4))
+
+
 def test_an_interruption_may_be_plain_text() -> None:
     imported = Written().user("u1", "go").user("i1", "[Request interrupted by user]").imported()
     assert [run.status for run in runs(imported)] == ["cancelled"]
@@ -1465,6 +1496,15 @@ def inline() -> Written:
     written.user("x1", "look for it", parentUuid=None, **side).says("x2", "msg_8", call("toolu_8"), **side)
     written.user("x3", [result("toolu_8", "seen")], **side).says("x4", "msg_9", text("there"), **side)
     return written.answers("r1", "toolu_1", "there", parentUuid="a1").says("a2", "msg_2", text("it is there"))
+
+
+@pytest.mark.parametrize("odd", ["text", None, 7, ["list"]])
+def test_the_call_of_a_subagent_is_found_beside_blocks_that_are_none(odd: Any) -> None:
+    session = Written().user("u1", "go").says("a1", "m1", call("c1", "Task", prompt="look"))
+    session.says("a2", "m2", text("so"), odd)
+    session.user("t1", "look", isSidechain=True, parentUuid=None)
+    (linked,) = session.imported().linked
+    assert linked.header.parent == ParentCall("s-1", "c1")
 
 
 def test_a_subagent_within_the_file_is_a_session_of_its_own() -> None:

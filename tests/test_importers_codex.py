@@ -239,6 +239,66 @@ def test_the_first_document_format_is_imported() -> None:
     assert import_codex([compact]) == imported
 
 
+def texts_of(imported: Imported) -> list[str]:
+    return [items.text(item) for item in held(imported)]
+
+
+def document_of(*texts: str) -> bytes:
+    said = [
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+        for text in texts
+    ]
+    session = {"id": "d1", "timestamp": "2025-05-07T17:24:21.123Z", "instructions": ""}
+    return json.dumps({"session": session, "items": said}).encode()
+
+
+@pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
+def test_a_document_that_is_cut_is_read_as_far_as_it_goes(bom: bytes) -> None:
+    document = bom + document_of("one", "two")
+    whole = import_codex([document])
+    assert (texts_of(whole), whole.header.id, rules(whole)) == (["one", "two"], "d1", [])
+    begins = len(bom) + document_of("one", "two").index(b'"items"') - 2  # where the session is whole
+    for size in range(begins, len(document)):
+        cut = import_codex([document[:size]], path="rollout.json")
+        assert cut.header.id == "d1"
+        assert texts_of(cut) == texts_of(whole)[: len(texts_of(cut))]
+        (finding,) = cut.findings
+        assert (finding.rule, finding.line) == ("torn-tail", 1)
+        assert begins <= (finding.offset or 0) <= size
+        assert (cut.counts["broken_lines"], cut.counts["recovered"]) == (1, 1 + len(texts_of(cut)))
+
+
+@pytest.mark.parametrize("fault", [b"xx", b"]", b"{}"])
+def test_what_follows_a_document_is_told(fault: bytes) -> None:
+    imported = import_codex([document_of("one", "two"), fault])
+    assert (texts_of(imported), rules(imported)) == (["one", "two"], ["broken-line"])
+
+
+@pytest.mark.parametrize("broken", [b"two", b"NaN", b"{,}", b"[" * 100_000])
+def test_a_document_with_a_fault_is_read_up_to_it_and_told(broken: bytes) -> None:
+    document = document_of("one", "X", "three")
+    at = document.index(
+        b', {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "X"'
+    )
+    imported = import_codex([document[:at] + b",\n" + broken + document[at:]])
+    assert texts_of(imported) == ["one"]
+    (finding,) = imported.findings
+    assert (finding.rule, finding.severity, finding.line) == ("broken-line", "error", 2)
+    assert finding.offset == at + 2
+
+
+def test_a_document_without_items_is_a_session_without_messages() -> None:
+    for lines in (
+        [b'{"session":{"id":"d1","timestamp":null}}'],
+        [b'{"session":{"id":"d1","timestamp":null},"items":null}\n'],
+    ):
+        imported = import_codex(lines)
+        assert (imported.header.id, imported.entries, rules(imported)) == ("d1", (), [])
+    for odd in (b'{"session":{"id":"d1"', b'{\n"session":7}', b'{\n"other":{}}'):
+        with pytest.raises(HeaderError):
+            import_codex(odd.splitlines(keepends=True))
+
+
 def test_items_are_the_very_objects_that_were_decoded() -> None:
     item = {
         "type": "message",
@@ -486,9 +546,21 @@ def test_an_old_compaction_is_rebuilt_from_the_users_messages_and_its_summary() 
 
 
 def test_a_rebuilt_compaction_carries_no_more_than_codex_does() -> None:
-    rollout = Rollout().said("a" * 50_000).said("b" * 50_000).said("c")
+    rollout = Rollout().said("x").said("é" * 25_000).said("b" * 49_998).said("c")
     (compaction,) = compactions(rollout("compacted", message="sum").read())
-    assert [items.text(item)[:3] for item in compaction.replacement] == ["bbb", "c", "sum"]
+    cut, *others = [items.text(item) for item in compaction.replacement]
+    # 20,000 tokens of four bytes: 12,500 are of b, one of c; the rest is cut between letters.
+    assert cut == "é" * 7_499 + "…5001 tokens truncated…" + "é" * 7_499
+    assert others == ["b" * 49_998, "c", "sum"]
+
+
+@pytest.mark.parametrize("size", [79_996, 79_997, 80_000])
+def test_nothing_is_carried_where_no_room_is_left(size: int) -> None:
+    rollout = Rollout().said("older").said("b" * size)
+    (compaction,) = compactions(rollout("compacted", message="sum").read())
+    texts = [items.text(item) for item in compaction.replacement]
+    assert texts[-2:] == ["b" * size, "sum"]
+    assert texts[:-2] == (["ol…1 tokens truncated…er"] if size == 79_996 else [])
 
 
 def test_a_compaction_to_nothing_can_still_be_stored() -> None:
@@ -699,6 +771,49 @@ def test_a_compaction_is_taken_back_with_its_turn() -> None:
     assert [entry.type for entry in imported.entries if isinstance(entry, OpaqueEntry)] == ["codex:compacted"]
 
 
+def test_records_are_counted_whatever_becomes_of_them() -> None:
+    rollout = Rollout().said("one").said("two", role="developer").said("1", role="assistant")
+    rollout("compacted", message="so far").event("turn_aborted").event("thread_rolled_back", num_turns=1)
+    for call_id in ("c1", "c2"):
+        rollout.item(type="function_call", call_id=call_id, name="sh", arguments="{}")
+    rollout.item(type="custom_tool_call", call_id="c3", name="sh", input="").item(type="ghost_snapshot")
+    rollout.item(type="web_search_call", call_id="c4", action={})
+    rollout.item(type="web_search_call", action={})  # which names no call
+    rollout.item(type="function_call_output", call_id="c1", output="done")
+    rollout.item(type="function_call_output", call_id="c9", output="done")
+    rollout.item(type="tool_search_output", tools=[], execution="server")
+    rollout.item(type="reasoning", summary=[], encrypted_content="x").item(type="reasoning", summary=[])
+    picture = {"type": "input_image", "image_url": "data:image/png;base64,AAAA"}
+    rollout.item(type="message", role="user", content=[picture])
+    rollout.raw(b'{"type":"response_item","payload":{"type":"message","role":"user","n":1e400}}\n')
+    counts = rollout.read().counts
+    assert {name: number for name, number in counts.items() if name not in ("records", "roots")} == {
+        "user": 4,
+        "assistant": 1,
+        "assistant_messages": 1,
+        "calls": 4,
+        "results": 3,
+        "unanswered": 3,
+        "orphan_results": 2,
+        "parallel_groups": 1,
+        "reasoning": 2,
+        "opaque_reasoning": 1,
+        "images": 1,
+        "compactions": 1,
+        "aborted": 1,
+        "broken_lines": 0,
+        "recovered": 0,
+        "sidechain": 0,
+    }
+
+
+def test_a_mark_between_calls_of_a_flat_file_parts_them() -> None:
+    call = b'{"type":"function_call","name":"sh","arguments":"{}","call_id":"c%d"}\n'
+    header, mark = b'{"id":"s1","timestamp":"2025-08-01T00:00:00Z"}\n', b'{"record_type":"state"}\n'
+    assert import_codex([header, call % 1, call % 2]).counts["parallel_groups"] == 1
+    assert import_codex([header, call % 1, mark, call % 2]).counts["parallel_groups"] == 0
+
+
 @pytest.mark.parametrize("turns", [0, -1, "1", None, True])
 def test_a_rollback_of_no_number_is_told(turns: Any) -> None:
     imported = Rollout().said("hi").event("thread_rolled_back", num_turns=turns).read()
@@ -741,14 +856,8 @@ def test_joined_torn_and_broken_lines_give_what_they_hold_and_are_told() -> None
         ("torn-tail", 6),
     ]
     assert imported.findings[1].offset == sum(map(len, damaged[:3]))
-    assert imported.counts == {
-        "records": 4,
-        "broken_lines": 4,
-        "recovered": 3,
-        "sidechain": 0,
-        "roots": 0,
-        "aborted": 0,
-    }
+    numbers = {"records": 4, "broken_lines": 4, "recovered": 3, "sidechain": 0, "roots": 0, "aborted": 0}
+    assert {name: imported.counts[name] for name in numbers} == numbers
 
 
 def test_records_joined_on_one_line_get_ids_of_their_own() -> None:

@@ -714,6 +714,46 @@ def test_numbers_are_those_of_all_branches() -> None:
     assert len(find_spent([("", imported.entries)])) == 2
 
 
+def test_messages_are_counted_whatever_becomes_of_them() -> None:
+    signatures = ("reasoning_content", "s" * 60, "s" * 61, None, 7)
+    blocks: list[Any] = [{"type": "thinking", "thinking": "t", "thinkingSignature": s} for s in signatures]
+    blocks += [{"type": "toolCall", "id": f"c{n}", "name": "sh", "arguments": {}} for n in (1, 2)]
+    picture = {"type": "image", "data": "AAAA", "mimeType": "image/png"}
+    unstorable = {"role": "user", "content": "x", "n": 1 << 70}
+    messages = (
+        {"role": "assistant", "content": blocks, "stopReason": "aborted", "id": "m1", "model": "m"},
+        {"role": "assistant", "content": [], "stopReason": "stop", "id": "m1", "model": "m"},
+        {"role": "toolResult", "toolCallId": "c1", "content": [picture], "isError": True},
+        {"role": "toolResult", "content": [picture, "odd"]},
+        {"role": "custom", "customType": "x", "content": [picture]},
+        unstorable,
+    )
+    session = Session()
+    for message in messages:
+        session.said(message)
+    counts = session.read().counts
+    assert {name: number for name, number in counts.items() if name != "records"} == {
+        "user": 1,
+        "assistant": 2,
+        "assistant_messages": 2,
+        "calls": 2,
+        "results": 2,
+        "unanswered": 1,
+        "orphan_results": 1,
+        "parallel_groups": 1,
+        "error_results": 1,
+        "reasoning": 5,
+        "opaque_reasoning": 1,
+        "images": 3,
+        "compactions": 0,
+        "aborted": 1,
+        "roots": 1,
+        "broken_lines": 0,
+        "recovered": 0,
+        "sidechain": 0,
+    }
+
+
 def test_branches_at_different_places_are_told_one_by_one() -> None:
     session = Session().user("one", id="a").user("x", id="x").user("x2", id="x2")
     for parent, name in (("a", "y"), ("x", "z"), (None, "r")):

@@ -74,6 +74,7 @@ FLOORS: Final = {
     "places": 5,
     "redaction": 5,
     "session": 5,
+    "subagents": 5,
     "testing": 5,
     "aio": 6,
     "cli": 6,
@@ -104,6 +105,7 @@ IO: Final = frozenset(
         "jsonl",
         "listing",
         "places",
+        "subagents",
     }
 )
 """Who may read and write files."""

@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -239,6 +240,23 @@ def test_compressed_sessions_and_documents_are_listed_too(tmp_path: Path) -> Non
     assert (packed.text, packed.problem) == ("the words", "")
     assert found["cut.jsonl.zst"].problem == "it is empty"
     assert (found["rollout-2025-05-07.json"].format, found["rollout-2025-05-07.json"].id) == ("codex", "d")
+
+
+def test_a_compressed_file_that_is_not_whole_is_told(tmp_path: Path) -> None:
+    zstandard = pytest.importorskip("zstandard")
+    whole = Path(__file__).with_name("data").joinpath("claude-code", "branches.jsonl").read_bytes()
+    marks = (sha256(b"%d" % number).hexdigest().encode() for number in range(2_000))
+    lines = b"".join(whole + b'{"type":"mode","mode":"' + mark + b'"}\n' for mark in marks)
+    made = zstandard.ZstdCompressor(level=1).compress(lines)
+    damaged = bytearray(made)
+    damaged[1_000:1_050] = bytes(50)
+    for name, content in (("whole", made), ("cut", made[:-10]), ("damaged", bytes(damaged))):
+        (tmp_path / f"{name}.jsonl.zst").write_bytes(content)
+    found = listed(tmp_path)
+    assert all(log.format == "claude-code" for name, log in found.items() if name != "damaged.jsonl.zst")
+    assert found["whole.jsonl.zst"].problem == ""
+    assert found["cut.jsonl.zst"].problem == "it ends inside of what is compressed"
+    assert found["damaged.jsonl.zst"].problem != ""
 
 
 def test_a_compressed_session_is_listed_without_the_extra_and_told(

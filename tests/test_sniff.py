@@ -124,6 +124,14 @@ def test_no_bytes_make_it_raise(head: bytes) -> None:
     sniff(head)
 
 
+@pytest.mark.parametrize("odd", [{}, [], None, 7, True, {"a": []}])
+@pytest.mark.parametrize("key", ["type", "version", "payload", "id", "parentId", "harness", "message"])
+def test_no_member_that_is_something_else_makes_it_raise(key: str, odd: Any) -> None:
+    for record in (_SHARED, _OURS, _PI_ENTRY, _OUR_ENTRY, _CLAUDE):
+        for before in ((), (_SHARED,)):
+            sniff(lines(*before, {**record, key: odd}, {key: odd}))
+
+
 @given(st.sampled_from(_EXAMPLES), st.integers(min_value=0, max_value=400), st.binary(max_size=5))
 def test_no_cut_and_no_flaw_makes_it_raise(example: Any, cut: int, flaw: bytes) -> None:
     _, head, _ = example

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from strategies import times
 
-from transcript_log._times import format_time, parse_time, parse_time_leniently
+from transcript_log._times import format_time, parse_foreign_time, parse_time, parse_time_leniently
 
 _OFFSETS = st.integers(-23 * 60 - 59, 23 * 60 + 59).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 _WRITTEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{0,5}[1-9])?Z")
@@ -211,3 +211,45 @@ def test_a_time_that_cannot_be_read_is_unknown_and_said_to_be(value: object) -> 
         assert "unknown" in doubt
     else:
         assert time.tzinfo is UTC or time.utcoffset() is not None
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "2026-01-01T00:00:01.5Z",
+        "2026-01-01T00:00:01.5z",
+        "2026-01-01 00:00:01.5",
+        "2026-01-01 00:00:01.5Z",
+        " 2026-01-01t01:00:01.5+0100\n",
+        "2026-01-01 01:00:01.5 +01:00",
+        "2025-12-31T23:30:01.5-0030",
+        1767225601500,
+        1767225601500.0,
+        1767225601.5,
+        "1767225601500",
+        "1767225601.5",
+    ],
+)
+def test_other_programs_tell_one_time_in_many_ways(told: object) -> None:
+    assert parse_foreign_time(told) == datetime(2026, 1, 1, 0, 0, 1, 500_000, UTC)
+
+
+def test_numbers_are_seconds_where_milliseconds_would_be_long_ago() -> None:
+    assert parse_foreign_time(1767225601) == datetime(2026, 1, 1, 0, 0, 1, tzinfo=UTC)
+    assert parse_foreign_time(99_999_999_999) == datetime(5138, 11, 16, 9, 46, 39, tzinfo=UTC)
+    assert parse_foreign_time(1) == parse_foreign_time(1.0) == datetime(1970, 1, 1, 0, 0, 0, 1000, UTC)
+    assert parse_foreign_time(100_000_000_000) == datetime(1973, 3, 3, 9, 46, 40, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "told", [None, True, "", "soon", "12345678", "2026-01-01T00:00:01+1", [], {}, 1e400, -1e300, 1 << 70]
+)
+def test_what_is_no_time_of_another_program_is_none(told: object) -> None:
+    assert parse_foreign_time(told) is None
+
+
+@given(st.text() | st.integers() | st.floats() | times().map(format_time))
+def test_what_is_a_time_here_is_the_same_one_of_another_program(told: object) -> None:
+    known = parse_time_leniently(told)[0]
+    read = parse_foreign_time(told)
+    assert read == known or known is None or (type(told) is int and 10**8 <= told < 10**11)

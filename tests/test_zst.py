@@ -45,6 +45,26 @@ def pack(source: Path, folder: Path) -> Path:
     return target
 
 
+@given(
+    pieces=st.lists(st.binary(max_size=64) | st.just(b"ab" * 200_000) | st.just(bytes(300_000)), min_size=1),
+    checksum=st.booleans(),
+    sized=st.booleans(),
+    data=st.data(),
+)
+def test_a_file_is_cut_unless_it_ends_with_a_frame(
+    pieces: list[bytes], checksum: bool, sized: bool, data: st.DataObject
+) -> None:
+    context = zstandard.ZstdCompressor(write_checksum=checksum, write_content_size=sized)
+    frames = [SKIPPABLE if piece == b"" else context.compress(piece) for piece in pieces]
+    ends = {sum(map(len, frames[:count])) for count in range(len(frames) + 1)}
+    whole = b"".join(frames)
+    size = data.draw(st.sampled_from(sorted(ends)) | st.integers(0, len(whole)))
+    with tempfile.TemporaryFile() as file:
+        file.write(whole[:size])
+        file.flush()
+        assert _zst.is_cut(file.fileno()) == (size not in ends)
+
+
 @pytest.fixture
 def unpacked(tmp_path: Path) -> Iterator[_zst.Unpacked]:
     with (tmp_path / "file").open("wb") as file:

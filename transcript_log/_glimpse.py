@@ -21,7 +21,7 @@ from .codec import decode_header
 from .errors import EntryError
 from .importers import SourceFormat, first_members, sniff
 
-__all__ = ["Glimpse", "first_text", "glimpse"]
+__all__ = ["Glimpse", "first_text", "glimpse", "glimpse_own"]
 
 _TEXT: Final = 80
 """How much of the first message is told, in characters."""

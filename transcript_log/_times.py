@@ -11,7 +11,7 @@ import re
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Final
 
-__all__ = ["ZERO_TIME", "format_time", "parse_time", "parse_time_leniently"]
+__all__ = ["ZERO_TIME", "format_time", "parse_foreign_time", "parse_time", "parse_time_leniently"]
 
 ZERO_TIME: Final = "0001-01-01T00:00:00Z"
 """How a time that is not known is spelled where there has to be one."""
@@ -102,6 +102,38 @@ def parse_time_leniently(value: object) -> tuple[datetime | None, str | None]:
                 pass
         return None, f"the time {_short(value)} cannot be read, and is taken as unknown"
     return time, (None if time is not None else "the time is unknown")
+
+
+_SECONDS: Final = range(100_000_000, 100_000_000_000)
+"""Numbers that are times in seconds, from 1973 on; in milliseconds they would be of before March 1973."""
+_NUMBER: Final = re.compile(r"\d{9,13}(?:\.\d{1,9})?", re.ASCII)
+_LOOSE: Final = re.compile(
+    r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?)\s*(Z|[+-]\d\d(?=:?\d\d))(?::?(\d\d))?",
+    re.ASCII | re.IGNORECASE,
+)
+
+
+def parse_foreign_time(value: object) -> datetime | None:
+    """The instant that another program's session means; None where it cannot be told.
+
+    Beside what :func:`parse_time_leniently` reads: numbers that are no integers, or are text;
+    those of today's times in seconds as such; and text with a space, a small ``z``, or an offset
+    without a colon.
+    """
+    if type(value) is str:
+        text = value.strip()
+        if _NUMBER.fullmatch(text):
+            value = float(text)
+        elif (loose := _LOOSE.fullmatch(text)) is not None:
+            local, zone, minutes = loose.groups()
+            value = local.upper().replace(" ", "T") + (f"{zone}:{minutes}" if minutes else "Z")
+    if type(value) is float or (type(value) is int and value in _SECONDS):
+        is_seconds = _SECONDS.start <= value < _SECONDS.stop
+        try:
+            return _EPOCH + timedelta(seconds=value if is_seconds else value / 1000)
+        except (OverflowError, ValueError):
+            return None
+    return parse_time_leniently(value)[0]
 
 
 def format_time(time: datetime) -> str:

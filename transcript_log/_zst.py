@@ -16,7 +16,7 @@ from ._logfile.reader import TooLongError
 from ._logfile.seal import LINE_LIMIT
 from .errors import TranscriptError
 
-__all__ = ["NoZstError", "Unpacked", "is_packed", "unpacked_head"]
+__all__ = ["NoZstError", "Unpacked", "is_cut", "is_packed", "unpacked_beginning", "unpacked_head"]
 
 _MAGIC: Final = b"\x28\xb5\x2f\xfd"
 _STEP: Final = 512
@@ -163,8 +163,56 @@ def unpacked_head(path: str, fd: int, size: int) -> bytes:
     Raises:
         NoZstError: The extra is not installed.
     """
+    return unpacked_beginning(path, fd, size)[0]
+
+
+def unpacked_beginning(path: str, fd: int, size: int) -> tuple[bytes, str]:
+    """The first bytes of what a file decompresses to, and what is wrong; empty if nothing was met.
+
+    Raises:
+        NoZstError: The extra is not installed.
+    """
     source = Unpacked(path, fd)
     head = b""
     while len(head) < size and (piece := source.read(size - len(head))):
         head += piece
-    return head
+    return head, source.fault
+
+
+_MOST_BLOCKS: Final = 4096
+"""How many blocks are walked through: half a GB of what they hold."""
+
+
+def is_cut(fd: int) -> bool:
+    """Whether a compressed file ends before its last frame does, as far as the sizes in it tell.
+
+    The blocks of a frame say how long they are, so nothing is decompressed, and a few bytes
+    are read of each. (RFC 8878, section 3.1.)
+    """
+    size, at = os.fstat(fd).st_size, 0
+    blocks = 0
+    while at < size and blocks < _MOST_BLOCKS:
+        head = os.pread(fd, 6, at)
+        if len(head) < 5:
+            return True
+        if head[1:4] == b"\x2a\x4d\x18" and head[0] & 0xF0 == 0x50:  # a frame to be skipped
+            at += 8 + int.from_bytes(os.pread(fd, 4, at + 4), "little")
+            continue
+        if not is_packed(head):
+            return False  # not of this format: reading it tells
+        mark = head[4]
+        is_single = mark >> 5 & 1
+        at += 5 + (not is_single) + (0, 1, 2, 4)[mark & 3] + (is_single, 2, 4, 8)[mark >> 6]
+        last = 0
+        while not last:
+            block = os.pread(fd, 3, at)
+            blocks += 1
+            if len(block) < 3:
+                return True
+            told = int.from_bytes(block, "little")
+            last, kind = told & 1, told >> 1 & 3
+            at += 3 + (1 if kind == 1 else told >> 3)
+            if blocks == _MOST_BLOCKS:
+                return False
+        at += 4 * (mark >> 2 & 1)  # the checksum of the content
+    return at > size

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from ._collector import collector_paused
 from ._glimpse import Glimpse, glimpse, glimpse_own
-from ._zst import NoZstError, is_packed, unpacked_head
+from ._zst import NoZstError, is_cut, is_packed, unpacked_beginning
 from .errors import StorageError
 from .importers import SourceFormat
 
@@ -147,7 +147,11 @@ def _look_again(path: str, fd: int, size: int, head: bytes, tail: bytes, seen: G
     """What more is told by a file of another agent, or by a compressed one."""
     if is_packed(head):
         try:
-            return glimpse(unpacked_head(path, fd, _MORE), b"")
+            head, fault = unpacked_beginning(path, fd, _MORE)
+            seen = glimpse(head, b"")
+            if is_cut(fd):
+                fault = "it ends inside of what is compressed"
+            return seen._replace(problem=fault) if fault and not seen.problem else seen
         except NoZstError:
             return Glimpse(None, problem="it is compressed: pip install 'transcript-log[zst]'")
     if size > _PIECE and seen.format is not None and not (seen.is_persons and seen.id and seen.started):

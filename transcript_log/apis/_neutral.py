@@ -32,6 +32,7 @@ __all__ = [
     "arguments_text",
     "read",
     "read_block",
+    "read_output",
 ]
 
 Speaker = Literal["user", "assistant", "system", "developer"]
@@ -145,7 +146,7 @@ def read(item: Mapping[str, Any]) -> Neutral:
     if kind is not None and kind != "message" and speaker is None:
         return Neutral("assistant", _plain(item, kind) or list(_flat(item)))
     if speaker in ("tool", "toolResult"):
-        return Neutral("user", [_output(part) for part in items.tool_outputs(item)])
+        return Neutral("user", [read_output(part) for part in items.tool_outputs(item)])
     content = item.get("content")
     listed = item.get("tool_calls")
     blocks: list[Block]
@@ -190,7 +191,7 @@ def _plain(item: Mapping[str, Any], kind: str) -> list[Block] | None:
 def _blocks(content: list[Any]) -> list[Block]:
     calls, outputs = items.calls_and_outputs({"content": content})
     places: dict[int, Block] = {part.place: _call(part) for part in calls}
-    places.update((part.place, _output(part)) for part in outputs)
+    places.update((part.place, read_output(part)) for part in outputs)
     return [places[place] if place in places else read_block(block) for place, block in enumerate(content)]
 
 
@@ -209,7 +210,7 @@ def _flat(item: Mapping[str, Any]) -> Iterator[Block]:
             case items.ToolOutputPart(kind=items.HOSTED):
                 pass
             case items.ToolOutputPart():
-                yield _output(part)
+                yield read_output(part)
             case items.ReasoningPart(text=text):
                 yield Thought(text)
             case items.TextPart(text=text):
@@ -222,7 +223,8 @@ def _call(part: items.ToolCallPart) -> Call:
     return Call(part.id or "", part.name, part.arguments, part.kind)
 
 
-def _output(part: items.ToolOutputPart) -> Output:
+def read_output(part: items.ToolOutputPart) -> Output:
+    """The output that a part of an item is."""
     content = part.content
     blocks: list[Text | Image | File | Unknown] = []
     if type(content) is list and part.kind not in ("shell", "tool_search"):

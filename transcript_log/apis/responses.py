@@ -27,7 +27,7 @@ from ._base import (
     safe_name,
     word,
 )
-from ._neutral import Block, Call, File, Image, Output, Text, Thought, arguments_text, read
+from ._neutral import Block, Call, File, Image, Output, Text, Thought, arguments_text, read, read_output
 from ._signed import SplitIds, message_mark, reasoning_item
 from ._telling import in_own_shape, named, tell_arguments, tell_error_flag, tell_nothing_left, tell_unsaid
 
@@ -274,6 +274,8 @@ class OpenAIResponses:
                     yield _RULES["item-id-twice"].at(place, f"an item before it has the id {item_id!r}")
                 else:
                     ids.add(item_id)
+            elif item_id is None and "id" in item and kind != "reasoning":
+                yield _RULES["item-id"].at(place, f"the item id of a {kind} is null")
             if has_surrogate(item):
                 yield _RULES["surrogate"].at(place, "some text holds half a character")
         for call_id, (place, kind) in calls.items():
@@ -440,6 +442,7 @@ def _part_of(block: Block, speaker: str) -> dict[str, Any] | None:
 
 def _mended(piece: Piece, notes: Notes) -> Piece | None:
     """An item of this API under its rules; None if nothing is left of it."""
+    piece = _with_ids(piece, notes)
     item = piece.item
     kind = word(item.get("type", "message"))
     new: dict[str, Any] = {}
@@ -493,6 +496,21 @@ def _mended(piece: Piece, notes: Notes) -> Piece | None:
     return piece.now(item, "rendered" if shape_of(piece.item) not in ("responses", "plain") else "mended")
 
 
+def _with_ids(piece: Piece, notes: Notes) -> Piece:
+    """An item without an id that is null, and a call with the id that an output answers it by.
+
+    Early files of Codex spell out that there is none; a call of its shell may bear its own id alone.
+    """
+    item = piece.item
+    if item.get("id", "") is None and item.get("type") != "reasoning":
+        piece = piece.now({key: value for key, value in item.items() if key != "id"}, "mended")
+        notes.add("rewritten", "item-id", "the item goes without an id that is null", piece, item=item)
+    if item.get("type") == "local_shell_call" and item.get("call_id") is None and _asked_id(item):
+        piece = piece.now({**piece.item, "call_id": _asked_id(item)}, "mended")
+        notes.add("rewritten", "call-id", "the call is answered by its own id", piece, item=item)
+    return piece
+
+
 def _mended_reasoning(piece: Piece, notes: Notes) -> Piece | None:
     """Reasoning as the server takes it back; None if it would not.
 
@@ -523,9 +541,7 @@ def _mended_reasoning(piece: Piece, notes: Notes) -> Piece | None:
 
 
 def _read_output(item: Item) -> Output:
-    block = read(item).blocks[0]
-    assert isinstance(block, Output)
-    return block
+    return read_output(items.tool_outputs(item)[0])
 
 
 def _with_output_kinds(pieces: list[Piece], notes: Notes) -> list[Piece]:

@@ -14,8 +14,9 @@ from ..counts import Counts, count_entries
 from ..entries import Json
 from ..session.calls import OpenCall, open_calls
 from ..stats import Tokens, context_size, find_spent, group_spent
+from ..subagents import SubagentFile
 from .output import counted, echo, echo_json, finding_json, show_size, show_time
-from .source import FORMAT_NAMES, Session, file_argument, open_session
+from .source import FORMAT_NAMES, Session, file_argument, open_session, subagents_of
 from .text import one_line
 
 __all__ = ["inspect"]
@@ -53,7 +54,8 @@ def inspect(file: str, as_json: bool) -> None:
     calls were never answered, which of them still wait for an answer and how far each came
     (never-began, began, finished), the tokens that its responses took, the size of the context
     as its last response tells it, pictures and their bytes, damage, size, first and last time.
-    Calls that were broken off, or that a compaction left behind, wait no more.
+    Calls that were broken off, or that a compaction left behind, wait no more. And where the
+    sessions of its subagents are, and which call each carried out.
 
     \b
     Example:
@@ -76,6 +78,7 @@ class _Found(NamedTuple):
     numbers: Mapping[str, int]
     tokens: Tokens
     open_calls: Sequence[OpenCall]
+    subagents: Sequence[SubagentFile]
 
     @classmethod
     def of(cls, session: Session) -> Self:
@@ -86,6 +89,7 @@ class _Found(NamedTuple):
             {name: getattr(counts, name) for name in _COUNTED} | dict(session.source_counts),
             spent.tokens,
             open_calls(session.entries, session.details),
+            subagents_of(session),
         )
 
 
@@ -128,6 +132,15 @@ def _as_json(session: Session, found: _Found) -> dict[str, Json]:
         }
         for call in found.open_calls
     ]
+    out["subagents"] = [
+        {
+            "id": each.id,
+            "path": each.path,
+            "session": None if each.parent is None else each.parent.session,
+            "call": None if each.parent is None else each.parent.call,
+        }
+        for each in found.subagents
+    ]
     if session.sealing is not None:
         out |= {"sealed": session.sealing[0], "unsealed": session.sealing[1]}
     out |= {
@@ -159,6 +172,7 @@ def _rows(session: Session, found: _Found) -> list[tuple[str, str]]:
         ("roles", _split(counts.by_role) or "none"),
         ("calls", _calls(numbers)),
         *_open_rows(found),
+        *_subagent_rows(session, found.subagents),
         *_token_rows(session, found.tokens),
         ("reasoning", f"{numbers['reasoning']}{_opaque(numbers)}"),
         ("pictures", f"{counts.images + counts.tool_images} ({show_size(counts.image_bytes)})"),
@@ -185,6 +199,16 @@ def _open_rows(found: _Found) -> list[tuple[str, str]]:
     ]
     more = len(calls) - _SHOWN
     return [("open call", f"{more} earlier (--json lists them)"), *rows] if more > 0 else rows
+
+
+def _subagent_rows(session: Session, subagents: Sequence[SubagentFile]) -> list[tuple[str, str]]:
+    rows = []
+    for each in subagents[:_SHOWN]:
+        place = "in this file" if each.path == session.path else each.path
+        call = "" if each.parent is None else f", for call {each.parent.call}"
+        rows.append(("subagent", f"{each.id}, {place}{call}"))
+    more = len(subagents) - _SHOWN
+    return [*rows, ("subagent", f"{more} more (--json lists them)")] if more > 0 else rows
 
 
 def _token_rows(session: Session, tokens: Tokens) -> list[tuple[str, str]]:

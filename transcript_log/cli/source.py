@@ -23,9 +23,13 @@ from ..importers import Imported, SourceFormat, sniff
 from ..importers.claude_code import import_claude_code
 from ..importers.codex import import_codex
 from ..importers.pi import import_pi
+from ..importers.subagents import calls_of_subagents
 from ..jsonl import JsonlStore
 from ..store import DetailKey
+from ..subagents import SubagentFile, find_subagents, parent_beside
 from .naming import NoSuchFileError, may_be_id, session_named
+from .output import echo
+from .text import one_line
 
 __all__ = [
     "FORMAT_NAMES",
@@ -39,6 +43,7 @@ __all__ = [
     "open_session",
     "open_store",
     "read_foreign",
+    "subagents_of",
 ]
 
 _HEAD: Final = 1 << 16
@@ -139,6 +144,7 @@ class Foreign:
     imported: Imported
     size: int
     packed: bool
+    keep_unknown: bool = False
 
     __hash__ = None  # type: ignore[assignment]  # entries hold dicts
 
@@ -195,8 +201,17 @@ def read_foreign(path: str, *, keep_unknown: bool = False) -> Foreign | tuple[bo
         form = sniff(head)
         importer = None if form is None else _IMPORTERS.get(form)
         if form is not None and importer is not None:
-            imported = _import(importer, path, fd, packed=packed, keep_unknown=keep_unknown)
-            return Foreign(path=path, format=form, imported=imported, size=size, packed=packed)
+            imported = _with_parent(
+                path, _import(importer, path, fd, packed=packed, keep_unknown=keep_unknown)
+            )
+            return Foreign(
+                path=path,
+                format=form,
+                imported=imported,
+                size=size,
+                packed=packed,
+                keep_unknown=keep_unknown,
+            )
     if form not in (None, "transcript-log"):
         raise _refused(path, f"this is {FORMAT_NAMES[form]}, which this version cannot read", _reads())
     return packed, form is not None
@@ -349,6 +364,35 @@ def _import(importer: _Importer, path: str, fd: int, *, packed: bool, keep_unkno
         ) from None
     faults = [] if source is None else _packed_findings(path, source.fault)
     return replace(imported, findings=(*imported.findings, *faults)) if faults else imported
+
+
+def _with_parent(path: str, imported: Imported) -> Imported:
+    """The same with the call that a file beside a subagent's own names."""
+    source = imported.header.extra.get("importedFrom")
+    session = source.get("sessionId") if isinstance(source, dict) else None
+    parent = parent_beside(path, session if isinstance(session, str) else None)
+    if parent is None or imported.header.parent is not None:
+        return imported
+    return replace(imported, header=replace(imported.header, parent=parent))
+
+
+def subagents_of(found: Session | Foreign) -> list[SubagentFile]:
+    """The sessions of a session's subagents: those in its own file, and those in files of their own."""
+    if isinstance(found, Session):
+        header, entries, details, linked = found.header, found.entries, found.details, found.linked
+    else:
+        imported = found.imported
+        header, entries, details = imported.header, imported.entries, imported.details_by_call
+        linked = imported.linked
+    inside = [SubagentFile(found.path, each.header.id or "", each.header.parent) for each in linked]
+    calls = calls_of_subagents(entries, details)
+    session = None if header is None else header.id
+    return [*inside, *find_subagents(found.path, found.format, session, calls, _tell)]
+
+
+def _tell(error: StorageError) -> None:
+    """Tell on stderr of a folder that cannot be read."""
+    echo(one_line(str(error)), err=True)
 
 
 def _imported(found: Foreign) -> Session:

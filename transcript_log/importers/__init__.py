@@ -329,7 +329,9 @@ def sniff(first: bytes) -> SourceFormat | None:
                 return "pi"
             shared_header = True
         elif shared_header:
-            return "pi" if "parentId" in record or record.get("type") in _PI_TYPES else "transcript-log"
+            kind = record.get("type")
+            is_pi = "parentId" in record or (type(kind) is str and kind in _PI_TYPES)
+            return "pi" if is_pi else "transcript-log"
         elif (found := _format_of(record)) is not None:
             return found
     return "transcript-log" if shared_header else None

@@ -101,6 +101,7 @@ class Writer:
             node.uuid: boundary for boundary in tree.boundaries.values() for node in boundary.summaries
         }
         self._turn = Turn()
+        self._stopped: Node | None = None  # a note that the turn under way has ended
         self._finishes: dict[tuple[str | None, bool], str | None] = {}
 
     def write(self) -> None:
@@ -116,6 +117,7 @@ class Writer:
                     self._write_note(node)
                 else:
                     self._write_attachment(node)
+        self._end_stopped()
         for place, detail in enumerate(self.details):
             if detail.entry is None and detail.id in self._calls:
                 self.details[place] = replace(detail, entry=self._calls[detail.id])
@@ -142,12 +144,13 @@ class Writer:
         if flags & ANSWERS:
             item = self._with_outcomes(node, item)
         time = node.time
+        begins = not flags & (ANSWERS | META) and (not flags & INTERRUPTS or _says_more(node))
+        if begins and not flags & INTERRUPTS:
+            self._end_stopped()
         made = self._add_message(node, time, item)
         if flags & INTERRUPTS:
             self._end_run(node, time, "cancelled")
-            if not _says_more(node):
-                return
-        if not flags & (ANSWERS | META):
+        if begins:
             self._turn.begin(made, time)
 
     def _with_outcomes(self, node: Node, item: Item) -> Item:
@@ -256,6 +259,9 @@ class Writer:
                 self._clear(node)
             case "turn_duration":
                 self._end_run(node, node.time, "completed", note.get("durationMs"))
+            case "stop_hook_summary":
+                # A hook may have the model go on, and most often the duration of the turn follows.
+                self._stopped = node
             case "local_command":
                 content = note.get("content")
                 if type(content) is str and content.strip():
@@ -377,6 +383,7 @@ class Writer:
         self, node: Node, completed: datetime | None, status: RunStatus, duration: Json = None
     ) -> None:
         """A turn has ended, unless that was said already."""
+        self._stopped = None
         if self._turn.is_over:
             return
         run = self._turn.end(completed, status, duration)
@@ -384,6 +391,11 @@ class Writer:
             self._telling.note(node, "run-without-times")
         else:
             self._add(RunEntry(id=self._ids.beside(node), timestamp=completed, run=run), node)
+
+    def _end_stopped(self) -> None:
+        """The turn has ended at the last note of that, if nothing told it since."""
+        if self._stopped is not None:
+            self._end_run(self._stopped, self._stopped.time, "completed")
 
     # ---------------------------------------------------------------------- small steps
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Final
 
-from .._times import parse_time, parse_time_leniently
+from .._times import parse_foreign_time, parse_time
 from ..entries import Json
 from . import SourceRecord
 from ._claude_nodes import (
@@ -36,7 +36,7 @@ _PLACEHOLDER: Final = "<synthetic>"
 _from_iso = datetime.fromisoformat
 
 _READ_SYSTEM: Final = frozenset(
-    {"compact_boundary", "microcompact_boundary", "turn_duration", "local_command"}
+    {"compact_boundary", "microcompact_boundary", "turn_duration", "stop_hook_summary", "local_command"}
 )
 """What is read of the program's own notes."""
 
@@ -301,7 +301,7 @@ class Records:
             return
         if is_read and not node.flags & REFUSED:
             node.extra = value if type(subtype) is str else {**value, "subtype": ""}
-        if not is_read:
+        if not is_read or subtype == "stop_hook_summary":  # what the hooks did goes into no entry
             self._telling.leave_out(record, f"system/{subtype}")
 
     def _take_attachment(self, record: SourceRecord, value: dict[str, Json]) -> None:
@@ -387,7 +387,7 @@ class Records:
                 pass
         if told is None:
             return None
-        time, _ = parse_time_leniently(told)
+        time = parse_foreign_time(told)
         if time is None:
             self._telling.note(record, "unreadable-time")
         return time

@@ -10,7 +10,7 @@ from ..entries import Compaction, Item, Json, MessageEntry, RecordedUsage
 from ._pi_messages import family_of, said_item, summary_text, usage_of
 from ._pi_tree import Node
 
-__all__ = ["NO_SUMMARY", "Kept", "compaction_of", "kept_node", "kept_tail", "unknown_keys"]
+__all__ = ["NO_SUMMARY", "Kept", "KeptNodes", "compaction_of", "kept_tail", "unknown_keys"]
 
 NO_SUMMARY: Final = "(no summary available)"
 """Stands where a compaction has none."""
@@ -43,28 +43,35 @@ class Kept:
     families: frozenset[str | None] = frozenset()
 
 
-def kept_node(node: Node, before: Sequence[Node]) -> tuple[Node | None, str]:
-    """The entry from which a compaction keeps, and what is wrong with that; ``""`` if nothing.
+class KeptNodes:
+    """Finds the entries from which the compactions of a branch keep.
 
     Version 1 counts the entries of the file, the header as the first; later ones name an id.
 
     Args:
-        node: The compaction.
-        before: The entries before it on its branch.
+        branch: The entries of the branch, in its order.
     """
-    value = node.record.value
-    index, named = value.get("firstKeptEntryIndex"), value.get("firstKeptEntryId")
-    if named is None and type(index) is int:
-        for other in before:
-            if other.index == index:
-                return other, ""
-        return None, f"entry {index} of the file, which is none before it"
-    if named is None or named == "":
-        return None, ""
-    for other in before:
-        if other.id == named:
-            return other, ""
-    return None, f"{named!r}, which is not before it on its branch"
+
+    def __init__(self, branch: Sequence[Node]) -> None:
+        self._by_id: dict[str, Node] = {}
+        self._by_index: dict[int, Node] = {}
+        for node in branch:
+            if node.id is not None:
+                self._by_id.setdefault(node.id, node)
+            self._by_index.setdefault(node.index, node)
+
+    def of(self, compaction: Node) -> tuple[Node | None, str]:
+        """The entry from which a compaction keeps, and what is wrong with that; ``""`` if nothing."""
+        value = compaction.record.value
+        index, named = value.get("firstKeptEntryIndex"), value.get("firstKeptEntryId")
+        if named is None and type(index) is int:
+            kept, wrong = self._by_index.get(index), f"entry {index} of the file, which is none before it"
+        elif named is None or named == "":
+            return None, ""
+        else:
+            kept = self._by_id.get(named) if type(named) is str else None
+            wrong = f"{named!r}, which is not before it on its branch"
+        return (kept, "") if kept is not None and kept.at < compaction.at else (None, wrong)
 
 
 def compaction_of(value: dict[str, Json], kept: Kept) -> Compaction:

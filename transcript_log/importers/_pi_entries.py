@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from hashlib import sha256
 from typing import Any, Final
 
 from .. import items
-from .._times import parse_time_leniently
+from .._times import parse_foreign_time
 from ..codec import outcome_payload
 from ..entries import (
     CompactionEntry,
@@ -26,7 +25,7 @@ from ..entries import (
 )
 from ..store import Place
 from . import SourceRecord, entry_id
-from ._pi_compaction import Kept, compaction_of, kept_node, kept_tail, unknown_keys
+from ._pi_compaction import Kept, KeptNodes, compaction_of, kept_tail, unknown_keys
 from ._pi_messages import (
     SENT_ROLES,
     branch_text,
@@ -66,12 +65,11 @@ class Entries:
         self.name = ""
         self._session = session
         self._tree = tree
+        self._kept_nodes = KeptNodes(tree.live)
         self._telling = telling
         self._places: dict[str, Place] = {}
         self._of_node: dict[int, str] = {}  # the message entry of each entry of the file, by place
         self._said: list[MessageEntry] = []  # on the live branch, without what is left aside
-        self._own: list[MessageEntry] = []  # made of messages, on any branch
-        self._converted = 0  # of those, the messages of no user that were made one of the user
         self._calls: dict[str, list[int]] = {}  # indices of the entries that call by this id
         self._told: list[tuple[str, int, ToolOutcome]] = []
         self._settings: dict[str, str] = {}  # what is in force, by kind
@@ -136,8 +134,6 @@ class Entries:
         entry = self._added(node, item, is_aside=not is_sent, message=message)
         if entry is None:
             return
-        self._own.append(entry)
-        self._converted += item.get("role") == "user" != role
         if role == "toolResult":
             call_id = _text(message.get("toolCallId"))
             if call_id is not None:
@@ -215,14 +211,13 @@ class Entries:
         if type(tail) is list:
             told = [(item_of(message), message) for message in tail if _is_message(message)]
             return kept_tail([(item, message) for (item, sent), message in told if sent], self._said)
-        before = self._tree.live[: self._tree.live.index(node)]
-        kept, wrong = kept_node(node, before)
+        kept, wrong = self._kept_nodes.of(node)
         if wrong:
             why = f"the compaction keeps from {wrong}: nothing before it is kept"
             self._telling.tell(node.record, "first-kept", "warning", why)
         if kept is None:
             return Kept()
-        later = before[before.index(kept) :]
+        later = (self._tree.live[at] for at in range(kept.at, node.at))
         return Kept(next((self._of_node[each.place] for each in later if each.place in self._of_node), None))
 
     def _attach(self, node: Node, kind: str) -> None:
@@ -267,17 +262,6 @@ class Entries:
             if node.id is not None and node.id in self._labels and node.place in self._of_node
         }
 
-    def counts(self) -> dict[str, int]:
-        """The numbers of what the file itself says, on all branches."""
-        roles = Counter(items.role(entry.message) for entry in self._own)
-        kinds = Counter(node.record.value["type"] for node in self._tree.nodes)
-        return {
-            "user": roles["user"] - self._converted,
-            "images": sum(len(items.images(entry.message)) for entry in self._own),
-            "compactions": kinds["compaction"],
-            "aborted": sum(items.is_aborted(entry.message) for entry in self._own),
-        }
-
     def details(self) -> Iterator[Detail]:
         """What is known of each call, with the entry of it: the nearest earlier one, else the next."""
         for call_id, place, outcome in self._told:
@@ -297,7 +281,7 @@ class Entries:
         """A time of the source; None where it tells none, or none that can be read, which is told."""
         if value is None:
             return None
-        time, _ = parse_time_leniently(value)
+        time = parse_foreign_time(value)
         if time is None:
             self._telling.note(record, "unreadable-time")
         return time

@@ -32,7 +32,7 @@ class Node:
             be read any more, and the header, count too.
         id: The id that the file gives it; None where it gives none.
         parent: The entry that it follows; None for a root.
-        live: Whether it is on the live branch.
+        live: Whether it is on the live branch; ``at`` is its place there.
     """
 
     record: SourceRecord
@@ -42,6 +42,7 @@ class Node:
     id: str | None = field(init=False)
     parent: Node | None = None
     live: bool = False
+    at: int = -1
 
     def __post_init__(self) -> None:
         named = self.record.value.get("id")
@@ -76,8 +77,8 @@ class Tree:
         else:
             self._link()
         self.live = self._way(self._leaf())
-        for node in self.live:
-            node.live = True
+        for at, node in enumerate(self.live):
+            node.live, node.at = True, at
         self.left = self._branches()
 
     # --------------------------------------------------------------------------- parents

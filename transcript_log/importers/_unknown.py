@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
 
-from .._times import parse_time_leniently
+from .._times import parse_foreign_time
 from ..entries import Entry
 from ..store import Place
 from . import SourceFormat, SourceRecord, entry_id, opaque_entry
@@ -41,7 +41,7 @@ def with_unknown(
     ordinals: dict[int, int] = {}
     for record, kind in kept:
         ordinal = ordinals[record.line] = ordinals.get(record.line, -1) + 1
-        time, _ = parse_time_leniently(record.value.get("timestamp"))
+        time = parse_foreign_time(record.value.get("timestamp"))
         made = opaque_entry(
             entry_id(f"{session}\nunknown", record.line, ordinal), time, source, kind, record.value
         )

@@ -13,13 +13,11 @@ left out and told.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple, cast
 
 from .. import items
 from .._collector import collector_paused
-from ..codec import read_outcome
 from ..entries import HARNESS, ForkOrigin, Header, Json, ParentCall
 from ..errors import HeaderError
 from ..findings import Severity
@@ -31,6 +29,7 @@ from ._claude_records import Records, stored_part
 from ._claude_tree import Tree
 from ._telling import Telling
 from ._unknown import with_unknown
+from .subagents import link_subagent
 
 __all__ = ["import_claude_code", "link_subagent"]
 
@@ -50,35 +49,6 @@ def import_claude_code(
     """
     with collector_paused():
         return _imported(lines, path, keep_unknown)
-
-
-def link_subagent(subagent: Imported, session: Imported) -> Imported:
-    """The session of a subagent, with its header naming the call that it carried out.
-
-    A subagent's file names the session that it belongs to and itself; which call it
-    answers stands in that session, with the output.
-
-    Args:
-        subagent: What was made of ``subagents/agent-ID.jsonl``.
-        session: What was made of the session's own file.
-
-    Returns:
-        The very same, if the session tells of no call that this subagent carried out.
-    """
-    agent = _source_of(subagent).get("agentId")
-    if session.header.id is None or type(agent) is not str:
-        return subagent
-    for detail in session.details:
-        outcome = read_outcome(detail.payload)
-        if outcome is not None and type(outcome.data) is dict and outcome.data.get("agentId") == agent:
-            parent = ParentCall(session.header.id, detail.id)
-            return replace(subagent, header=replace(subagent.header, parent=parent))
-    return subagent
-
-
-def _source_of(imported: Imported) -> Mapping[str, Json]:
-    source = imported.header.extra.get("importedFrom")
-    return source if type(source) is dict else {}
 
 
 _NOTES: Final[Mapping[str, tuple[Severity, str]]] = {
@@ -347,7 +317,9 @@ def _prompts(nodes: Sequence[Node]) -> Iterator[tuple[str, str]]:
         if node.flags & SIDECHAIN or node.group is None:
             continue
         for block in node.group.blocks:
-            given = block.get("input") if type(block) is dict else None
+            if type(block) is not dict:
+                continue
+            given = block.get("input")
             prompt = as_text(given.get("prompt")) if type(given) is dict else None
             call = as_text(block.get("id"))
             if prompt is not None and call is not None:

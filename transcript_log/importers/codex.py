@@ -11,48 +11,40 @@ out; turn marks become runs, ``*_end`` events become details, token counts the u
 
 from __future__ import annotations
 
-import json
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
-from hashlib import sha256
+from datetime import datetime
 from itertools import chain
 from typing import Final
 
-from .. import _json, items
-from .._times import parse_time_leniently
-from ..codec import outcome_payload
+from .. import items
+from .._times import parse_foreign_time
 from ..entries import (
     HARNESS,
     Compaction,
     CompactionEntry,
-    ContextAttachment,
-    ContextEntry,
-    Detail,
-    Entry,
     Header,
     Item,
     Json,
-    MessageEntry,
     RecordedUsage,
     ResponseRecord,
-    Run,
-    RunEntry,
-    RunStatus,
-    ToolOutcome,
 )
 from ..errors import HeaderError
 from ..families import Target
 from ..findings import Finding, Severity
 from ..items.shapes import is_from_model
-from . import Imported, SourceLines, SourceRecord, entry_id, is_doubtful, opaque_entry
-from ._codex_outcomes import event_outcome, told_outcome
-from ._codex_turns import Start, Turns
+from . import Imported, SourceLines, SourceRecord, opaque_entry
+from ._codex_carried import NO_SUMMARY
+from ._codex_document import Document, first_lines, read_document
+from ._codex_entries import Entries
+from ._codex_outcomes import event_outcome
+from ._codex_runs import Runs
+from ._codex_settings import World, settings_text
+from ._codex_tally import Tally
 from ._codex_usage import Usages
 from ._telling import Telling
+from .subagents import link_subagent
 
-__all__ = ["import_codex"]
+__all__ = ["import_codex", "link_subagent"]
 
 
 def import_codex(lines: Iterable[bytes], *, path: str | None = None, keep_unknown: bool = False) -> Imported:
@@ -67,11 +59,10 @@ def import_codex(lines: Iterable[bytes], *, path: str | None = None, keep_unknow
         HeaderError: Not one record of Codex is in it. Damage alone raises nothing.
     """
     rest = iter(lines)
-    first = list(_first_lines(rest))
-    document = _document(first, rest)
-    source = SourceLines(chain(first, rest), path)
+    first = list(first_lines(rest))
+    source = read_document(first, rest, path) or SourceLines(chain(first, rest), path)
     rollout = _Rollout(path, keep_unknown)
-    for record in source if document is None else document:
+    for record in source:
         rollout.take(record)
     return rollout.finish(source)
 
@@ -113,19 +104,6 @@ _KEPT_META: Final = (
     "history_mode",
     "history_base",
 )
-# They differ from turn to turn without a change of settings.
-_VOLATILE: Final = frozenset({"turn_id", "trace_id"})
-
-# User messages that Codex makes itself. It does not carry them over a compaction.
-_MADE_MESSAGES: Final = (
-    "# agents.md instructions",
-    "<user_instructions>",
-    "<environment_context>",
-    "<skill>",
-    "<user_shell_command>",
-    "<subagent_notification>",
-    "another language model started to solve this problem",
-)
 _NOTES: Final[Mapping[str, tuple[Severity, str]]] = {
     "not-imported": ("note", "not taken over, here and after: {about} ({number} times)"),
     "kept-unknown": ("note", "kept as opaque entries, here and after: {about} ({number} times)"),
@@ -144,55 +122,28 @@ _NOTES: Final[Mapping[str, tuple[Severity, str]]] = {
 }
 """What is told once for each rule and thing."""
 
-_CARRIED_BYTES: Final = 80_000
-"""How much user text Codex carries over a compaction: 20,000 tokens of four bytes each."""
-
-_NO_SUMMARY: Final = "(no summary available)"
-
-
 # ---------------------------------------------------------------------------- the rollout
 
 
-@dataclass(slots=True, eq=False)
-class _Ended:
-    """An aborted run, held back for the items that Codex writes after its mark."""
-
-    id: str
-    time: datetime | None
-    place: int
-    started: datetime
-    completed: datetime
-
-
 class _Rollout:
-    """The entries so far, and what the next record has to be compared with."""
+    """Takes the records of a rollout over, each by its kind."""
 
     def __init__(self, path: str | None, keep_unknown: bool) -> None:
         self._path = path
         self._keep_unknown = keep_unknown
-        self._entries: list[Entry] = []
         self._telling = Telling(_NOTES, path)
+        self._entries = Entries(self._telling)
         self._header: Header | None = None
         self._known = 0
         self._taken = 0
-        self._made = (0, 0)  # a source line, and how many entries were made from it
-        self._places: dict[str, tuple[int, int]] = {}
-        self._messages: list[int] = []  # indices of the message entries
-        self._users: list[Item] = []  # what a compaction without a replacement carries over
-        self._said: list[int] = []  # indices of what a person said, and was not taken back
-        self._calls: dict[str, list[int]] = {}  # indices of the entries that call by this id
-        self._told: list[tuple[str, int, ToolOutcome]] = []  # outcomes that events tell
-        self._stored: list[tuple[str, int, ToolOutcome]] = []  # those that outputs tell
-        self._settings: dict[str, str] = {}  # what is in force, by kind
-        self._world: Json = None
+        self._world = World()
         self._platform = "direct"
         self._family: str | None = None  # of the model in force
         self._provider: str | None = None
         self._model: str | None = None  # in force
-        self._turns = Turns()
+        self._runs = Runs(self._entries, self._telling)
         self._usages = Usages()
-        self._ended: _Ended | None = None
-        self._aborted = 0
+        self._tally = Tally()
 
     # ------------------------------------------------------------------------- records
 
@@ -200,6 +151,7 @@ class _Rollout:
         """Take one record over."""
         self._taken += 1
         value = record.value
+        self._tally.look_at(value)
         if "payload" in value:
             self._envelope(record)
         elif "record_type" in value:
@@ -274,6 +226,7 @@ class _Rollout:
             cwd=_text(meta.get("cwd")),
             extra={"importedFrom": {"format": "codex", **kept}},
         )
+        self._entries.session = self._header.id
         if meta.get("history_base") is not None:
             self._telling.tell(
                 record,
@@ -283,7 +236,7 @@ class _Rollout:
             )
         for key in ("base_instructions", "instructions"):
             value = meta.get(key)
-            self._attach(
+            self._entries.attach(
                 record, time, key, _text(value.get("text") if type(value) is dict else value), "prefix"
             )
 
@@ -291,27 +244,9 @@ class _Rollout:
         if item.get("type") == "ghost_snapshot" or self._telling.is_refused(record):
             return
         if items.is_user_turn(item):
-            self._release()
-            if _is_carried(item):
-                self._users.append(item)
-                self._said.append(len(self._entries))
-        place = len(self._entries)
-        entry = MessageEntry(
-            id=self._id(record),
-            timestamp=time,
-            message=item,
-            family=self._family,
-            response=self._response(self._usage_at(item, place)),
-        )
-        self._messages.append(place)
-        self._entries.append(entry)
-        for call in (*items.tool_calls(item), *items.hosted_calls(item)):
-            if call.id is not None:
-                self._calls.setdefault(call.id, []).append(place)
-        for output in items.tool_outputs(item):
-            outcome = told_outcome(output.content)
-            if output.id is not None and outcome is not None:
-                self._stored.append((output.id, place, outcome))
+            self._runs.release()
+        usage = self._usage_at(item, len(self._entries.made))
+        self._entries.message(record, item, time, self._family, self._response(usage))
 
     def _usage_at(self, item: Item, place: int) -> RecordedUsage | None:
         """The usage of the response that begins with an item, where that is told before it."""
@@ -329,41 +264,11 @@ class _Rollout:
             return None
         return ResponseRecord(provider=self._provider, model=self._model, usage=usage)
 
-    def _roll_back(self, record: SourceRecord, turns: Json) -> None:
-        """Make history of the newest turns of the user, and of all that came since they began.
-
-        A compaction among it was taken back with them; what stood before it counts again.
-        """
-        if type(turns) is not int or turns < 1 or not self._said:
-            self._telling.tell(record, "odd-record", "warning", f"{turns!r} turns cannot be taken back here")
-            return
-        taken = min(turns, len(self._said))
-        cut = self._said[-taken]
-        for place in range(cut, len(self._entries)):
-            entry = self._entries[place]
-            if isinstance(entry, MessageEntry):
-                self._entries[place] = replace(entry, interrupted=True)
-            elif isinstance(entry, CompactionEntry):
-                kept: dict[str, Json] = {"summary": entry.compaction.summary}
-                self._entries[place] = opaque_entry(entry.id, entry.timestamp, "codex", "compacted", kept)
-        del self._said[-taken:]
-        del self._users[-taken:]
-        line, _ = self._places[self._entries[cut].id]
-        self._telling.tell(
-            record,
-            "rolled-back",
-            "note",
-            f"Codex took the newest {taken} user turns back here, those from line {line} on:"
-            " they are history, and no context",
-        )
-
     def _token_count(self, info: Json) -> None:
         told = self._usages.tell(info)
         if told is not None:
             place, usage = told
-            entry = self._entries[place]
-            assert isinstance(entry, MessageEntry)
-            self._entries[place] = replace(entry, response=self._response(usage))
+            self._entries.answered(place, self._response(usage))
 
     def _compacted(self, record: SourceRecord, payload: dict[str, Json], time: datetime | None) -> None:
         if self._telling.is_refused(record):
@@ -377,22 +282,13 @@ class _Rollout:
                     record, "odd-item", "warning", "what is no object in the replacement history was left out"
                 )
             if not replacement and not summary:
-                summary = _NO_SUMMARY
+                summary = NO_SUMMARY
         else:
-            earlier = len(self._users)
-            replacement = self._rebuilt(summary)
-            self._telling.tell(
-                record,
-                "compaction-rebuilt",
-                "note",
-                "the compaction records no replacement history; it was rebuilt as Codex does, from"
-                f" the newest {len(replacement) - 1} of {earlier} user messages and the summary",
-            )
-        self._users = [item for item in replacement if items.is_user_turn(item) and _is_carried(item)]
+            replacement = self._entries.rebuild(record, summary)
         usage = self._usages.take()
-        self._entries.append(
+        self._entries.compaction(
             CompactionEntry(
-                id=self._id(record),
+                id=self._entries.id_of(record),
                 timestamp=time,
                 compaction=Compaction(
                     summary=summary,
@@ -406,29 +302,16 @@ class _Rollout:
         )
         self._usages.saw_break()
 
-    def _rebuilt(self, summary: str) -> tuple[Item, ...]:
-        """The newest user messages that fit, and the summary as one more."""
-        carried: list[Item] = []
-        left = _CARRIED_BYTES
-        for item in reversed(self._users):
-            left -= len(items.text(item).encode("utf-8", "surrogatepass"))
-            if left < 0:
-                break
-            carried.append(item)
-        text = {"type": "input_text", "text": summary or _NO_SUMMARY}
-        return (*reversed(carried), {"type": "message", "role": "user", "content": [text]})
-
     # ------------------------------------------------------------------------- settings
 
     def _turn_context(self, record: SourceRecord, payload: dict[str, Json], time: datetime | None) -> None:
-        self._turns.saw_settings(self._start(record, time))
+        self._runs.saw_settings(record, time)
         model = _text(payload.get("model"))
         if model is not None and model.strip():
             self._model = model
             self._family = Target("openai-responses", model, self._platform).family
         if not self._telling.is_refused(record):
-            settings = {key: value for key, value in payload.items() if key not in _VOLATILE}
-            self._attach(record, time, "turn_context", _canonical(settings), "after-current")
+            self._entries.attach(record, time, "turn_context", settings_text(payload), "after-current")
 
     def _world_state(self, record: SourceRecord, payload: dict[str, Json], time: datetime | None) -> None:
         if self._telling.is_refused(record):
@@ -437,31 +320,8 @@ class _Rollout:
         if type(state) is not dict:
             self._telling.tell(record, "odd-record", "warning", "the world state is no object")
             return
-        self._world = state if payload.get("full") is True else _patched(self._world, state)
-        self._attach(record, time, "world_state", _canonical(self._world), "after-current")
-
-    def _attach(
-        self, record: SourceRecord, time: datetime | None, kind: str, rendered: str | None, placement: str
-    ) -> None:
-        """A context entry, unless this is already in force."""
-        if not rendered or self._settings.get(kind) == rendered:
-            return
-        self._settings[kind] = rendered
-        revision = sha256(rendered.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-        self._entries.append(
-            ContextEntry(
-                id=self._id(record),
-                timestamp=time,
-                context=ContextAttachment(
-                    attachment_id=f"{kind}:{revision}",
-                    epoch=1,
-                    kind=kind,
-                    placement=placement,
-                    revision=revision,
-                    rendered=rendered,
-                ),
-            )
-        )
+        told = self._world.told(state, full=payload.get("full") is True)
+        self._entries.attach(record, time, "world_state", told, "after-current")
 
     # --------------------------------------------------------------------------- events
 
@@ -469,22 +329,18 @@ class _Rollout:
         kind = _text(event.get("type")) or ""
         match kind:
             case "task_started" | "turn_started":
-                self._release()
-                began = _moment(event.get("started_at"), time)
-                self._turns.start(_text(event.get("turn_id")), self._start(record, began))
+                self._runs.start(record, event, time)
             case "task_complete" | "turn_complete":
                 failed = event.get("error") is not None
-                self._end(record, event, time, "failed" if failed else "completed")
+                self._runs.end(record, event, time, "failed" if failed else "completed")
             case "turn_aborted":
-                self._aborted += 1
-                self._end(record, event, time, "cancelled")
+                self._runs.end(record, event, time, "cancelled")
             case "user_message":
-                self._release()
-                self._turns.saw_user(self._start(record, time))
+                self._runs.saw_user(record, time)
             case "error":
-                self._turns.fail()
+                self._runs.fail()
             case "thread_rolled_back":
-                self._roll_back(record, event.get("num_turns"))
+                self._entries.roll_back(record, event.get("num_turns"))
             case "token_count":
                 self._token_count(event.get("info"))
             case "item_completed":
@@ -509,64 +365,11 @@ class _Rollout:
         if type(data) is not dict or _text(call_id) is None:
             self._leave_out(record, f"event_msg/{kind}", time, f"event_msg/{kind} without a call")
         elif not self._telling.is_refused(record):
-            self._told.append((call_id, len(self._entries), event_outcome(kind, data)))
-
-    # ----------------------------------------------------------------------------- runs
-
-    def _end(
-        self, record: SourceRecord, event: dict[str, Json], time: datetime | None, status: RunStatus
-    ) -> None:
-        """A run has ended."""
-        self._release()
-        start = self._turns.end(_text(event.get("turn_id")))
-        completed = _moment(event.get("completed_at"), time)
-        started = (start.time if start else None) or _moment(event.get("started_at"), None) or completed
-        duration = event.get("duration_ms")
-        if completed is None and started is not None and type(duration) is int:
-            completed = _later(started, duration)
-        if started is None or completed is None:
-            self._telling.note(record, "run-without-times")
-            return
-        ended = _Ended(
-            id=self._id(record),
-            time=time,
-            place=start.place if start else len(self._entries),
-            started=started,
-            completed=max(started, completed),
-        )
-        if status == "cancelled":
-            self._ended = ended
-        else:
-            self._run(ended, "failed" if start and start.failed else status)
-
-    def _release(self) -> None:
-        """Record the aborted run that was held back: what follows is not of it."""
-        if self._ended is not None:
-            ended, self._ended = self._ended, None
-            self._run(ended, "cancelled")
-
-    def _run(self, ended: _Ended, status: RunStatus) -> None:
-        after = bisect_left(self._messages, ended.place)
-        first = self._entries[self._messages[after]].id if after < len(self._messages) else None
-        self._entries.append(
-            RunEntry(
-                id=ended.id,
-                timestamp=ended.time,
-                run=Run(
-                    started_at=ended.started,
-                    completed_at=ended.completed,
-                    first_entry_id=first,
-                    status=status,
-                ),
-            )
-        )
-
-    def _start(self, record: SourceRecord, time: datetime | None) -> Start:
-        return Start(record, time, len(self._entries))
+            self._entries.outcome(call_id, event_outcome(kind, data))
 
     # -------------------------------------------------------------------------- the end
 
-    def finish(self, source: SourceLines) -> Imported:
+    def finish(self, source: SourceLines | Document) -> Imported:
         """Everything that was taken over.
 
         Raises:
@@ -582,45 +385,29 @@ class _Rollout:
                 None,
                 "header-type",
             )
-        self._release()
+        self._runs.release()
         leftovers = list(self._leftovers())
         told = (*source.findings, *self._telling.findings(), *leftovers)
         findings = sorted(told, key=lambda finding: finding.line or 0)
         return Imported(
             header=self._header or Header(harness=HARNESS, extra={"importedFrom": {"format": "codex"}}),
-            entries=tuple(self._entries),
-            places=tuple(self._places[entry.id] for entry in self._entries),
-            details=tuple(self._resolved()),
+            entries=tuple(self._entries.made),
+            places=self._entries.places,
+            details=tuple(self._entries.details()),
             findings=tuple(findings),
             counts={
+                **self._tally.counts(),
                 "records": self._taken,
                 "broken_lines": source.broken_lines,
                 "recovered": source.recovered,
                 "sidechain": 0,
                 "roots": 0,
-                "aborted": self._aborted,
             },
         )
 
-    def _resolved(self) -> Iterator[Detail]:
-        """The details. What an output tells itself counts where no event tells more."""
-        told = [self._detail(*outcome) for outcome in self._told]
-        known = {(detail.id, detail.entry) for detail in told}
-        yield from told
-        for outcome in self._stored:
-            detail = self._detail(*outcome)
-            if (detail.id, detail.entry) not in known:
-                yield detail
-
-    def _detail(self, call_id: str, place: int, outcome: ToolOutcome) -> Detail:
-        """A detail with the entry of its call: the nearest earlier one of that id, else the next."""
-        places = self._calls.get(call_id)
-        entry = self._entries[places[max(0, bisect_left(places, place) - 1)]].id if places else None
-        return Detail(id=call_id, payload=outcome_payload(outcome), entry=entry)
-
     def _leftovers(self) -> Iterator[Finding]:
         """What can be said of the file once it has ended."""
-        for start in self._turns.unfinished():
+        for start in self._runs.unfinished():
             self._telling.tell(
                 start.record,
                 "run-not-ended",
@@ -647,19 +434,10 @@ class _Rollout:
 
     # --------------------------------------------------------------------- small steps
 
-    def _id(self, record: SourceRecord) -> str:
-        line, made = self._made
-        made = made + 1 if line == record.line else 0
-        self._made = (record.line, made)
-        session = self._header.id if self._header is not None else None
-        made_id = entry_id(session or "", record.line, made)
-        self._places[made_id] = (record.line, record.offset)
-        return made_id
-
     def _time(self, record: SourceRecord, value: Json) -> datetime | None:
         if value is None:
             return None
-        time, _ = parse_time_leniently(value)
+        time = parse_foreign_time(value)
         if time is None:
             self._telling.note(record, "unreadable-time")
         return time
@@ -670,47 +448,9 @@ class _Rollout:
             self._telling.note(record, "not-imported", about or kind)
         elif not self._telling.is_refused(record):
             self._telling.note(record, "kept-unknown", about or kind)
-            self._entries.append(opaque_entry(self._id(record), time, "codex", kind, record.value))
-
-
-# ------------------------------------------------------------------------------ documents
-
-
-def _first_lines(lines: Iterator[bytes]) -> Iterator[bytes]:
-    """The lines up to the first that is not blank, with it."""
-    for line in lines:
-        yield line
-        if line.strip():
-            return
-
-
-def _document(first: list[bytes], rest: Iterator[bytes]) -> list[SourceRecord] | None:
-    """The records of the first CLI's single JSON document; None if the lines are no such.
-
-    Lines that were looked at for it are added to ``first``.
-    """
-    text = b"".join(first).removeprefix(b"\xef\xbb\xbf").strip()
-    if text != b"{" and not text[:64].replace(b" ", b"").startswith(b'{"session":{'):
-        return None
-    first.extend(rest)
-    text = b"".join(first).removeprefix(b"\xef\xbb\xbf").strip()
-    try:
-        value = _json.decode(text)
-    except ValueError:
-        return None
-    if (
-        type(value) is not dict
-        or type(value.get("session")) is not dict
-        or type(value.get("items")) is not list
-    ):
-        return None
-    values = (value["session"], *value["items"])
-    doubtful = is_doubtful(text)
-    return [
-        SourceRecord(value=item, line=1, offset=0, is_doubtful=doubtful)
-        for item in values
-        if type(item) is dict
-    ]
+            self._entries.made.append(
+                opaque_entry(self._entries.id_of(record), time, "codex", kind, record.value)
+            )
 
 
 # --------------------------------------------------------------------------------- values
@@ -718,54 +458,3 @@ def _document(first: list[bytes], rest: Iterator[bytes]) -> list[SourceRecord] |
 
 def _text(value: Json) -> str | None:
     return value if type(value) is str and value else None
-
-
-def _canonical(value: Json) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-
-
-def _patched(value: Json, patch: Json) -> Json:
-    """A value with a merge patch put over it; neither is changed. Null takes a key away."""
-    if type(patch) is not dict:
-        return patch
-    merged = dict(value) if type(value) is dict else {}
-    for key, change in patch.items():
-        if change is None:
-            merged.pop(key, None)
-        else:
-            merged[key] = _patched(merged.get(key), change)
-    return merged
-
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def _moment(value: Json, recorded: datetime | None) -> datetime | None:
-    """When something was: a time that an event gives in seconds, or the time of its record.
-
-    The record's time is finer, but after a fork or a resume it is the time of the copy.
-    """
-    time: datetime | None = None
-    if type(value) is str:
-        time, _ = parse_time_leniently(value)
-    elif type(value) in (int, float) and value:
-        try:
-            time = _EPOCH + timedelta(seconds=value if abs(value) < 1e11 else value / 1000)
-        except (OverflowError, ValueError):
-            time = None
-    if time is None or (recorded is not None and abs(recorded - time) < timedelta(seconds=2)):
-        return recorded
-    return time
-
-
-def _later(time: datetime, milliseconds: int) -> datetime | None:
-    try:
-        return time + timedelta(milliseconds=milliseconds)
-    except OverflowError:
-        return None
-
-
-def _is_carried(item: Item) -> bool:
-    """Whether a user message is one that a person wrote."""
-    text = items.text(item).lstrip().lower()
-    return text != "" and not text.startswith(_MADE_MESSAGES)

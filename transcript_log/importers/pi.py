@@ -18,6 +18,7 @@ from ..errors import HeaderError
 from ..findings import Finding, Severity
 from . import Imported, SourceLines, SourceRecord
 from ._pi_entries import SETTINGS, Entries
+from ._pi_tally import Tally
 from ._pi_tree import Node, Tree
 from ._telling import Telling
 from ._unknown import with_unknown
@@ -103,7 +104,7 @@ class _File:
         self._taken = 0
         self._index = 0  # what the next entry of the file counts as
         self._broken = (0, 0)  # broken lines so far, and what was read of them
-        self._roots = 0
+        self._tally = Tally()
         self._line = (0, 0)  # the line of the last record, and how many stand before it there
 
     # ------------------------------------------------------------------------- reading
@@ -122,7 +123,7 @@ class _File:
         self._line = (record.line, ordinal + 1 if line == record.line else 0)
         value = record.value
         kind = value.get("type")
-        self._roots += "parentId" in value and value["parentId"] is None
+        self._tally.look_at(value)
         if type(kind) is not str:
             self._telling.tell(record, "odd-record", "warning", "the record has no type")
             return
@@ -184,12 +185,11 @@ class _File:
             details=tuple(entries.details()),
             findings=tuple(findings),
             counts={
+                **self._tally.counts(),
                 "records": self._taken,
                 "broken_lines": source.broken_lines,
                 "recovered": source.recovered,
                 "sidechain": 0,
-                "roots": self._roots,
-                **entries.counts(),
             },
         )
 
