@@ -20,8 +20,14 @@ from transcript_log.cli import main
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 PAGES: Final = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-COMMANDS: Final = sorted(main.commands)
+COMMANDS: Final = sorted(main.list_commands(click.Context(main)))
 EXAMPLE: Final = "examples/fix-the-build.jsonl"
+
+
+def command_of(name: str) -> click.Command:
+    command = main.get_command(click.Context(main), name)
+    assert command is not None
+    return command
 
 
 def text_of(page: Path) -> str:
@@ -108,7 +114,7 @@ def test_every_command_is_in_the_readme(name: str) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_help_of_every_command_has_an_example(name: str) -> None:
-    command = main.commands[name]
+    command = command_of(name)
     shown = command.get_help(
         click.Context(command, info_name=f"transcript-log {name}", help_option_names=["-h", "--help"])
     )
@@ -119,7 +125,7 @@ def test_the_help_of_every_command_has_an_example(name: str) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_that_the_readme_names_exists(name: str) -> None:
     row = next(line for line in text_of(ROOT / "README.md").split("\n") if f"`transcript-log {name}" in line)
-    there = {word for option in main.commands[name].params for word in (*option.opts, *option.secondary_opts)}
+    there = {word for option in command_of(name).params for word in (*option.opts, *option.secondary_opts)}
     assert set(re.findall(r"`(--[a-z-]+)", row)) <= there
 
 
