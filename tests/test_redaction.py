@@ -34,6 +34,7 @@ from transcript_log.entries import (
     OpaqueEntry,
 )
 from transcript_log.families import Target
+from transcript_log.findings import Finding
 from transcript_log.redaction import (
     SHAPES,
     Redacted,
@@ -65,12 +66,19 @@ SECRETS: Final[dict[str, list[str]]] = {
         "ghs" + "_" + filler(36, step=5),
         "github" + "_pat_" + filler(22) + "_" + filler(59),
     ],
-    "gitlab-token": ["glpat" + "-" + filler(20)],
+    "gitlab-token": [
+        "glpat" + "-" + filler(20),
+        "glpat" + "-" + filler(27) + ".01.0z" + filler(7, "abcdef0123456789"),
+        "glcbt" + "-64_" + filler(20),
+    ],
     "openai-key": [
         "sk" + "-" + filler(20) + "T3Blbk" + "FJ" + filler(20),
         "sk" + "-proj-" + filler(74) + "T3Blbk" + "FJ" + filler(74),
     ],
     "anthropic-key": ["sk" + "-ant-api03-" + filler(93) + "AA", "sk" + "-ant-oat01-" + filler(86) + "AA"],
+    "openrouter-key": ["sk" + "-or-v1-" + filler(64, "abcdef0123456789")],
+    "groq-key": ["gsk" + "_" + filler(52)],
+    "xai-key": ["xai" + "-" + filler(80)],
     "google-api-key": ["AI" + "za" + filler(35)],
     "google-oauth-token": ["ya29" + ".a0" + filler(60), "GOC" + "SPX-" + filler(28)],
     "slack-token": [
@@ -121,6 +129,7 @@ def test_every_shape_has_a_source_and_a_date_and_is_found_by_its_hints() -> None
         assert all(shape.hints)
     with_context = {
         "aws-secret-access-key",
+        "aws-session-token",
         "slack-webhook",
         "bearer-token",
         "basic-credentials",
@@ -149,6 +158,15 @@ def test_a_secret_is_taken_out_whatever_stands_around_it(kind: str, secret: str,
     [
         (f"AWS_SECRET_ACCESS_KEY={filler(40)}", "AWS_SECRET_ACCESS_KEY=[redacted:aws-secret-access-key:1]"),
         (f'"SecretAccessKey": "{filler(40)}"', '"SecretAccessKey": "[redacted:aws-secret-access-key:1]"'),
+        (
+            rf"told: {{\"SecretAccessKey\": \"{filler(40)}\"}}",
+            r"told: {\"SecretAccessKey\": \"[redacted:aws-secret-access-key:1]\"}",
+        ),
+        (
+            f'"SessionToken": "IQoJb3JpZ2lu{filler(300)}/+="',
+            '"SessionToken": "[redacted:aws-session-token:1]"',
+        ),
+        (f"AWS_SESSION_TOKEN={filler(140)}\n", "AWS_SESSION_TOKEN=[redacted:aws-session-token:1]\n"),
         (
             f"aws_secret_access_key = {filler(40)}\n",
             "aws_secret_access_key = [redacted:aws-secret-access-key:1]\n",
@@ -206,6 +224,13 @@ def test_a_secret_that_its_context_tells_is_taken_out(text: str, shown: str) -> 
         "-----BEGIN CERTIFICATE-----\n" + filler(64) + "\n-----END CERTIFICATE-----",
         "-----BEGIN PUBLIC KEY-----\n" + filler(64) + "\n-----END PUBLIC KEY-----",
         "sk-" + filler(48),
+        "sk-or-v1-" + filler(63, "abcdef0123456789"),
+        "gsk_" + filler(51),
+        "xai-grok-code-fast-1",
+        "SESSION_TOKEN=$(aws sts get-session-token)",
+        "session_token: " + filler(99),
+        "-----END PRIVATE KEY-----",
+        f"{filler(12)}\n-----END PRIVATE KEY-----",
         "task-ant-colony",
         "hf_hub_download",
         "npm_config_registry",
@@ -226,6 +251,27 @@ def test_a_key_that_was_cut_off_is_taken_out_to_its_end() -> None:
     assert plain(f"key: {escaped}") == "key: [redacted:private-key:1]\\nand then words"
     numbered = "\n".join(f"{line:>6}→{text}" for line, text in enumerate(PEM.split("\n"), 1))
     assert plain(numbered) == "     1→[redacted:private-key:1]"
+    assert plain(numbered.rpartition("\n")[0]) == "     1→[redacted:private-key:1]"
+    twice = json.dumps(json.dumps(cut))
+    assert plain(f"key: {twice}") == 'key: "\\"[redacted:private-key:1]\\\\n\\""'
+
+
+@pytest.mark.parametrize("mark", ["", "  ", "+", "{:>6}→", "{:>6}\t"])
+@pytest.mark.parametrize("ends", ["\n", "\\n", "\\\\n", "\r\n"])
+def test_a_key_whose_beginning_was_cut_off_is_taken_out_too(mark: str, ends: str) -> None:
+    lines = [filler(64, step=step) for step in (3, 5, 7)] + [filler(11) + "==", PEM.split("\n")[-1]]
+    text = ends.join(mark.format(number) + line for number, line in enumerate(lines, 20))
+    before = mark.format(20).rstrip("+")  # a plus may be of the base64
+    assert plain(f"the end:{ends}{text}") == f"the end:{ends}{before}[redacted:private-key:1]"
+
+
+def test_looking_for_the_end_of_a_key_takes_bounded_time() -> None:
+    import time
+
+    begin = time.perf_counter()
+    for unit in (filler(64) + "\n", filler(20) + "\n1:", "\\n" * 40 + filler(20)):
+        assert "[redacted" not in plain(f"PRIVATE KEY {unit * (400_000 // len(unit))}")
+    assert time.perf_counter() - begin < 10
 
 
 # ----------------------------------------------------------------------------- placeholders
@@ -412,6 +458,39 @@ def test_base64_is_no_text_wherever_it_stands() -> None:
     assert value({"file": {"base64": blob}}) == {"file": {"base64": blob}}
 
 
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"role": "user", "content": f"data:image/png;base64,AAAA {TOKEN}"},
+        {"role": "user", "content": [{"type": "text", "text": f"data:text/plain;base64,AAAA\nX={TOKEN}"}]},
+        {
+            "role": "user",
+            "content": [
+                {
+                    "type": "document",
+                    "source": {"type": "text", "media_type": "text/plain", "data": f"TOKEN={TOKEN}"},
+                }
+            ],
+        },
+    ],
+)
+def test_words_that_stand_where_bytes_might_are_looked_at(item: dict[str, Any]) -> None:
+    (entry,) = redact([message(item)]).entries
+    assert TOKEN not in str(entry)
+    assert GONE in str(entry)
+
+
+def test_what_is_told_of_a_session_quotes_no_secret() -> None:
+    findings = [
+        Finding(rule="r", severity="note", message=f"it failed: {TOKEN}", line=3),
+        Finding(rule="r", severity="error", message="it is broken"),
+    ]
+    made = redact([user(TOKEN)], findings=findings)
+    assert made.told == (replace(findings[0], message=f"it failed: {GONE}"), findings[1])
+    assert made.told[1] is findings[1]
+    assert made.counts == {"github-token": (1, 1)}
+
+
 def test_every_part_of_a_session_is_looked_at() -> None:
     text = f"x {TOKEN} y"
     gone = f"x {GONE} y"
@@ -429,7 +508,9 @@ def test_every_part_of_a_session_is_looked_at() -> None:
         replace(user(text, "m"), invocation=invocation),
         ContextEntry(id="c", timestamp=NOON, context=attachment),
         CompactionEntry(id="k", timestamp=NOON, compaction=compaction),
-        OpaqueEntry(id="o", timestamp=NOON, type="t", data={"record": {"id": text, "text": [text]}}),
+        OpaqueEntry(
+            id="o", timestamp=NOON, type=f"pi:{TOKEN}", data={"record": {"id": text, "text": [text]}}
+        ),
     ]
     details = [
         Detail(

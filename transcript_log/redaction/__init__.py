@@ -77,6 +77,7 @@ class Redacted:
         details: The same.
         redactions: Every place, in the order header, entries, details.
         findings: What no model is sent any more, because it is bound to texts that were changed.
+        told: The findings that were given, without the secrets that they quote.
     """
 
     header: Header | None
@@ -84,6 +85,7 @@ class Redacted:
     details: tuple[Detail, ...]
     redactions: tuple[Redaction, ...]
     findings: tuple[Finding, ...]
+    told: tuple[Finding, ...] = ()
 
     __hash__ = None  # type: ignore[assignment]  # entries hold dicts
 
@@ -110,6 +112,7 @@ def redact(
     details: Iterable[Detail] | Mapping[DetailKey, Json] = (),
     *,
     header: Header | None = None,
+    findings: Iterable[Finding] = (),
     shapes: Sequence[SecretShape] = SHAPES,
     finders: Sequence[Finder] = (),
 ) -> Redacted:
@@ -127,6 +130,7 @@ def redact(
         entries: In the order of the log.
         details: Records of the sidecar, or payloads as a store gives them.
         header: The header.
+        findings: What is told of the session, which may quote it. Not counted with the rest.
         shapes: What to look for. Give ``(*SHAPES, …)`` for more.
         finders: What else to ask of each text.
 
@@ -139,16 +143,26 @@ def redact(
         ]
     given = (header, [*entries], [*details])
     redactor = _Redactor(Texts(shapes, finders, highest_numbers(_strings(*given))))
-    return redactor.redact(*given)
+    return redactor.redact(*given, [*findings])
 
 
 def redact_imported(
     imported: Imported, *, shapes: Sequence[SecretShape] = SHAPES, finders: Sequence[Finder] = ()
 ) -> tuple[Imported, Redacted]:
     """The same for an imported session."""
-    made = redact(imported.entries, imported.details, header=imported.header, shapes=shapes, finders=finders)
+    made = redact(
+        imported.entries,
+        imported.details,
+        header=imported.header,
+        findings=imported.findings,
+        shapes=shapes,
+        finders=finders,
+    )
     assert made.header is not None
-    return replace(imported, header=made.header, entries=made.entries, details=made.details), made
+    clean = replace(
+        imported, header=made.header, entries=made.entries, details=made.details, findings=made.told
+    )
+    return clean, made
 
 
 _BOUND: Final = "anthropic-messages"
@@ -164,13 +178,20 @@ class _Redactor:
         self._findings: list[Finding] = []
         self._changed = False  # whether anything that a model is sent is not as it was
 
-    def redact(self, header: Header | None, entries: Sequence[Entry], details: Sequence[Detail]) -> Redacted:
+    def redact(
+        self,
+        header: Header | None,
+        entries: Sequence[Entry],
+        details: Sequence[Detail],
+        findings: Sequence[Finding],
+    ) -> Redacted:
         return Redacted(
             header=None if header is None else self._header(header),
             entries=tuple([self._entry(entry) for entry in entries]),
             details=tuple([self._detail(detail) for detail in details]),
             redactions=tuple(self._redactions),
             findings=tuple(self._findings),
+            told=tuple([self._quoting(finding) for finding in findings]),
         )
 
     def _header(self, header: Header) -> Header:
@@ -196,9 +217,12 @@ class _Redactor:
                 fresh = self._compaction(entry)
             case RunEntry():
                 fresh = entry
-            case OpaqueEntry(data=data):
+            case OpaqueEntry(type=kind, data=data):
+                # An importer puts into it what the agent's extension was called.
+                name = self._walk.text(kind, "$.type")
                 value = self._walk.value(data, "$", Mode.DATA)
-                fresh = entry if value is data else replace(entry, data=value)
+                same = name is kind and value is data
+                fresh = entry if same else replace(entry, type=name, data=value)
             case _:
                 assert_never(entry)
         self._tell(entry.id, None)
@@ -277,6 +301,11 @@ class _Redactor:
         self._tell(detail.entry, detail.id)
         return detail if payload is detail.payload else replace(detail, payload=payload)
 
+    def _quoting(self, finding: Finding) -> Finding:
+        message = self._walk.text(finding.message, "$.message")
+        self._walk.redactions.clear()
+        return finding if message is finding.message else replace(finding, message=message)
+
     def _tell(self, entry: str | None, call: str | None) -> None:
         self._redactions += [
             Redaction(entry=entry, call=call, where=where, placeholders=found)
@@ -303,7 +332,8 @@ def _strings(header: Header | None, entries: Sequence[Entry], details: Sequence[
                 yield compaction.summary
                 yield [*compaction.replacement]
                 yield [*compaction.read_files, *compaction.modified_files]
-            case OpaqueEntry(data=data):
+            case OpaqueEntry(type=kind, data=data):
+                yield kind
                 yield data
             case RunEntry():
                 pass
