@@ -65,7 +65,7 @@ def export(
         transcript-log export session.jsonl --to html --out session.html
         transcript-log export session.jsonl --to markdown --redact | less
         transcript-log export session.jsonl --to chat-jsonl > messages.jsonl
-        transcript-log export session.jsonl --to pi --out ~/.pi/agent/sessions/mine.jsonl
+        transcript-log export session.jsonl --to pi --out mine.jsonl && pi --session mine.jsonl
     """
     if force and out is None:
         raise click.UsageError("--force is about the file that --out names")
