@@ -217,6 +217,7 @@ def test_a_secret_that_its_context_tells_is_taken_out(text: str, shown: str) -> 
         "mysql://root:***@db",
         "ssh://git@example.com:22/a.git",
         "see https://example.com/a:b@c",
+        "uses: docker://alpine:3.19.1@sha256:" + filler(64, "abcdef0123456789"),
         "eyJ" + filler(30),
         "eyJ" + filler(30) + "." + filler(30) + "." + filler(30),
         "the marker -----BEGIN PRIVATE KEY----- is looked for",

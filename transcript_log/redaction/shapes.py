@@ -250,8 +250,10 @@ SHAPES: Final[tuple[SecretShape, ...]] = (
         "url-password",
         "://",
         # Not a variable, a stand-in or a port: $PASSWORD, ${PW}, <password>, {pw}, %s, ***, xxx.
+        # Nor the tag of a container image before its digest, as in docker://alpine:3.19@sha256:….
         r"(?i:\b[a-z][a-z0-9+.-]{1,20})://[^\s/@:\"'`<>\\()]{0,80}:"
-        r"(?P<secret>(?![$<{%*\[]|[xX.]+@|(?i:password|passwd|pass|pw|pwd|secret|token)@)[^\s/@\"'`<>\\]{3,200})@[A-Za-z0-9\[]",
+        r"(?P<secret>(?![$<{%*\[]|[xX.]+@|(?i:password|passwd|pass|pw|pwd|secret|token)@)[^\s/@\"'`<>\\]{3,200})"
+        r"@(?!sha(?:256|512):)[A-Za-z0-9\[]",
         "RFC 3986, 3.2.1",
     ),
 )
