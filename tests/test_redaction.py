@@ -306,6 +306,42 @@ def test_the_same_secret_has_the_same_placeholder_in_all_of_a_session() -> None:
     assert not any(one in str(place) for place in made.redactions)
 
 
+@pytest.mark.parametrize(
+    ("kind", "before", "secret"),
+    [
+        ("aws-secret-access-key", "AWS_SECRET_ACCESS_KEY=", filler(40)),
+        ("url-password", "postgres://app:", "correct-h0rse"),
+        ("bearer-token", "Authorization: Bearer ", filler(32)),
+        ("own", "token is ", "abcdefghijk1"),
+    ],
+)
+def test_what_a_name_told_to_be_a_secret_is_one_where_it_stands_alone(
+    kind: str, before: str, secret: str
+) -> None:
+    shapes = (*SHAPES, parse_shape("own=token is (?P<secret>[a-z0-9]+)"))
+    after = "@db/app" if kind == "url-password" else ""
+    gone = f"[redacted:{kind}:1]"
+    entries = [user(f"It is x{secret}x."), user(f"{before}{secret}{after}"), user(json.dumps([secret]))]
+    findings = [Finding(rule="r", severity="note", message=secret)]
+    made = redact(entries, [Detail(id="c", payload={secret: 1})], findings=findings, shapes=shapes)
+    assert [entry.message["content"] for entry in made.entries if isinstance(entry, MessageEntry)] == [
+        f"It is x{gone}x.",
+        f"{before}{gone}{after}",
+        f'["{gone}"]',
+    ]
+    assert made.details[0].payload == {gone: 1}
+    assert made.told[0].message == gone
+    assert made.counts == {kind: (1, 4)}
+    assert redact(made.entries, made.details, shapes=shapes).redactions == ()
+
+
+@pytest.mark.parametrize("password", ["postgres", "s3cr3t!", "onlyletterslong", "123456789012"])
+def test_a_password_that_chance_may_write_is_taken_out_at_its_place_alone(password: str) -> None:
+    text = f"{password} and postgres://{password}:{password}@db/{password}"
+    shown = f"{password} and postgres://{password}:[redacted:url-password:1]@db/{password}"
+    assert plain(text) == shown
+
+
 def test_numbers_go_on_where_a_session_was_redacted_already() -> None:
     one, two = SECRETS["github-token"][:2]
     made = redact([user(f"[redacted:github-token:7] {one}", "a"), user({"text": two}, "b")])

@@ -10,6 +10,7 @@ It finds what has a shape. A password in prose has none, and what is encrypted c
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -120,7 +121,8 @@ def redact(
 
     Looked at are texts, and texts of JSON in them: what was said and thought, what tools were
     called with and gave, attachments, summaries, details, paths, the header. A member of an
-    object is looked at also as ``KEY: VALUE``. Doing it again changes nothing.
+    object is looked at also as ``KEY: VALUE``. What is seen to be a secret by what stands around
+    it is one everywhere, if it is not too short for that. Doing it again changes nothing.
 
     Thinking whose own text is changed does not fit its signature any more, and Anthropic's also
     not if something before it is changed: such an entry loses its family, so that no model is
@@ -142,8 +144,18 @@ def redact(
             Detail(id=call, entry=entry, payload=payload) for (call, entry), payload in details.items()
         ]
     given = (header, [*entries], [*details])
-    redactor = _Redactor(Texts(shapes, finders, highest_numbers(_strings(*given))))
-    return redactor.redact(*given, [*findings])
+    told = [*findings]
+    taken = highest_numbers(_strings(*given))
+    texts = Texts(shapes, finders, taken)
+    made = _Redactor(texts).redact(*given, told)
+    if texts.told:
+        # What a name beside it told once to be a secret is one where it stands alone too.
+        bare = [
+            SecretShape(kind=kind, pattern=re.compile(re.escape(secret)), hints=(secret,))
+            for secret, kind in texts.told.items()
+        ]
+        made = _Redactor(Texts((*shapes, *bare), finders, taken)).redact(*given, told)
+    return made
 
 
 def redact_imported(

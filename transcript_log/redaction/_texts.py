@@ -23,6 +23,11 @@ _LITERAL: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _AFTER_KEY: Final = re.compile(r"[ \t\r\n]*:[ \t\r\n]*")
 _BLOB: Final = re.compile(r"[A-Za-z0-9+/\r\n]{512,}={0,2}[\r\n]*")
 _KIND: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_LETTER: Final = re.compile("[A-Za-z]")
+_DIGIT: Final = re.compile("[0-9]")
+_UNLIKELY: Final = 12
+"""How long a secret is at least that is looked for wherever it may stand."""
+
 _NESTED: Final = 8
 """How deep texts of JSON may stand in texts of JSON."""
 
@@ -30,6 +35,11 @@ _NESTED: Final = 8
 def _is_like_json(text: str) -> bool:
     """Whether a text begins as a text of JSON would that holds texts."""
     return text.lstrip(" \t\r\n")[:1] in ("{", "[", '"')
+
+
+def _is_unlikely(secret: str) -> bool:
+    """Whether a text would hardly stand anywhere by chance, as ``postgres`` would."""
+    return len(secret) >= _UNLIKELY and bool(_LETTER.search(secret)) and bool(_DIGIT.search(secret))
 
 
 class _Span(NamedTuple):
@@ -46,6 +56,8 @@ class Texts:
 
     Attributes:
         found: The placeholders that were put in since it was last emptied, in order.
+        told: The secrets that only what stands around them told of, and that chance does not
+            write; each with its kind.
     """
 
     def __init__(
@@ -59,6 +71,7 @@ class Texts:
             taken: By kind, the highest number that a placeholder of the session has already.
         """
         self.found: list[str] = []
+        self.told: dict[str, str] = {}
         self._shapes = [(shape, shape.pattern.finditer, shape.group) for shape in shapes]
         self._finders = finders
         hinted = not finders and all(shape.hints for shape in shapes)
@@ -184,11 +197,18 @@ class Texts:
         pieces: list[str] = []
         at = 0
         for span in spans:
-            placeholder = self._placeholder(text[span.start : -span.minus_end], span.kind)
+            secret = text[span.start : -span.minus_end]
+            if self._is_told(span) and _is_unlikely(secret):
+                self.told.setdefault(secret, span.kind)
+            placeholder = self._placeholder(secret, span.kind)
             self.found.append(placeholder)
             pieces += [text[at : span.start], placeholder]
             at = -span.minus_end
         return "".join([*pieces, text[at:]])
+
+    def _is_told(self, span: _Span) -> bool:
+        """Whether a shape found it by more than the secret itself."""
+        return span.order < len(self._shapes) and self._shapes[span.order][2] != 0
 
     def _placeholder(self, secret: str, kind: str) -> str:
         known = self._placeholders.get(secret)
