@@ -493,6 +493,7 @@ def test_base64_is_no_text_wherever_it_stands() -> None:
     assert "[redacted" in plain(f"{blob}.")
     assert plain(blob) == blob
     assert value({"file": {"base64": blob}}) == {"file": {"base64": blob}}
+    assert value({"SessionToken": filler(700)}) == {"SessionToken": "[redacted:aws-session-token:1]"}
 
 
 @pytest.mark.parametrize(

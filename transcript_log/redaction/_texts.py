@@ -114,7 +114,7 @@ class Texts:
         if not text or not (is_spelled or self._may_hold(text) or self._names(key)):
             return text
         named = "" if key is None else f"{key}: "
-        if _BLOB.fullmatch(text):
+        if _BLOB.fullmatch(text) and not self._names(key):
             return text
         while True:
             if depth and _is_like_json(text) and is_json(text):
