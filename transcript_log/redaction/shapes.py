@@ -120,9 +120,10 @@ def _row(kind: str, hints: str, pattern: str, source: str, flags: re.RegexFlag =
     )
 
 
-# No letter or digit beside it: inside of a longer word, such as base64, it is chance.
+# No letter or digit beside it: inside of a longer word, such as base64, it is chance. And what
+# ends in xxxxxxxx stands for one that is not told.
 _BEGIN: Final = r"(?<![A-Za-z0-9_])"
-_END: Final = r"(?![A-Za-z0-9_])"
+_END: Final = r"(?<![xX]{8})(?![A-Za-z0-9_])"
 _QUOTE: Final = r"(?:\\{0,7}[\"'`])?"  # JSON in a text has escaped ones
 # Between the lines of a block: also escaped line ends, numbers of lines, and marks of a diff.
 _LINE_END: Final = r"(?:\s|\\{1,7}[nrt])"
@@ -197,7 +198,7 @@ SHAPES: Final[tuple[SecretShape, ...]] = (
     ),
     _row("groq-key", "gsk_", rf"{_BEGIN}gsk_[A-Za-z0-9]{{52}}{_END}", "trufflehog, pkg/detectors/groq"),
     _row("xai-key", "xai-", rf"{_BEGIN}xai-[A-Za-z0-9_]{{80}}{_END}", "trufflehog, pkg/detectors/xai"),
-    _row("google-api-key", "AIza", rf"{_BEGIN}AIza[A-Za-z0-9_-]{{35}}(?![A-Za-z0-9_-])", _GITLEAKS),
+    _row("google-api-key", "AIza", rf"{_BEGIN}AIza[A-Za-z0-9_-]{{35}}(?!-){_END}", _GITLEAKS),
     _row(
         "google-oauth-token",
         "ya29. GOCSPX-",
@@ -243,7 +244,7 @@ SHAPES: Final[tuple[SecretShape, ...]] = (
         "basic-credentials",
         "asic BASIC",
         rf"(?i:authorization){_QUOTE}\s*[:=]\s*{_QUOTE}(?i:basic)[ \t]+"
-        r"(?P<secret>[A-Za-z0-9+/]{8,}={0,2})",
+        r"(?P<secret>(?![a-z]+\b)[A-Za-z0-9+/]{8,}={0,2})",  # no word, as in basic authentication
         "RFC 7617",
     ),
     _row(
