@@ -280,6 +280,32 @@ def test_looking_for_the_end_of_a_key_takes_bounded_time() -> None:
     assert time.perf_counter() - begin < 10
 
 
+def test_secrets_without_end_take_bounded_time() -> None:
+    """What is seen only when its neighbour is out of the way is not taken out one by one."""
+    import time
+
+    begin = time.perf_counter()
+    for unit in (
+        "GOC" + "SPX-",
+        "ey" + "J---",
+        "AIza-",
+        "gh" + "p_-",
+        "://a:b",
+        "-----BEGIN PRIVATE KEY-----",
+    ):
+        for text in (unit * (80_000 // len(unit)), json.dumps({"k": unit * (80_000 // len(unit))})):
+            (entry,) = made = redact([user(text)]).entries
+            assert redact(made).entries[0] is entry
+    assert time.perf_counter() - begin < 12
+
+
+def test_what_hangs_together_with_many_secrets_is_one() -> None:
+    secret = "GOC" + "SPX-" + filler(27) + "-"
+    one = "[redacted:google-oauth-token:1]"
+    assert plain(f"a {secret * 3} b") == f"a {one * 3} b"
+    assert plain(f"a {secret * 30} b") == f"a [redacted:google-oauth-token:2]{one * 8} b"
+
+
 # ----------------------------------------------------------------------------- placeholders
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import re
+import string
 from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import Final, NamedTuple
 
 from .._json import is_json
@@ -27,6 +29,12 @@ _LETTER: Final = re.compile("[A-Za-z]")
 _DIGIT: Final = re.compile("[0-9]")
 _UNLIKELY: Final = 12
 """How long a secret is at least that is looked for wherever it may stand."""
+
+_LOOKS: Final = 8
+"""How often a text is looked at before what hangs together counts as one secret. In
+``ghp_…ghp_…`` one is seen when the next is out of its way, and so one at each look."""
+
+_RUN: Final = f"{string.ascii_letters}{string.digits}_-"
 
 _NESTED: Final = 8
 """How deep texts of JSON may stand in texts of JSON."""
@@ -49,6 +57,18 @@ class _Span(NamedTuple):
     minus_end: int
     order: int
     kind: str
+
+
+def _runs(text: str, spans: Sequence[_Span]) -> list[_Span]:
+    """The runs of letters, digits and hyphens that the secrets stand in, each once."""
+    runs: list[_Span] = []
+    end = 0
+    for span in spans:
+        if span.start >= end:
+            start = max(end, len(text[: span.start].rstrip(_RUN)))
+            end = len(text) - len(text[-span.minus_end :].lstrip(_RUN))
+            runs.append(_Span(start, -end, span.order, span.kind))
+    return runs
 
 
 class Texts:
@@ -116,17 +136,18 @@ class Texts:
         named = "" if key is None else f"{key}: "
         if _BLOB.fullmatch(text) and not self._names(key):
             return text
-        while True:
+        for look in count():
             if depth and _is_like_json(text) and is_json(text):
                 fresh = self._in_json(text, depth - 1)
             else:
-                fresh = self._in_plain(text, named)
+                fresh = self._in_plain(text, named, is_run=look >= _LOOKS)
             if fresh == text:
-                return text
+                break
             text = fresh
+        return text
 
-    def _in_plain(self, text: str, named: str) -> str:
-        """A text with what is found at one look replaced."""
+    def _in_plain(self, text: str, named: str, *, is_run: bool) -> str:
+        """A text with what is found at one look replaced; if ``is_run``, with all that hangs together."""
         spans = self._spans(text)
         if not spans and named:
             # A member that is named as a secret: what is around it is the name.
@@ -136,6 +157,8 @@ class Texts:
                 for span in self._spans(named + text)
                 if span.start >= size
             ]
+        if is_run:
+            spans = _runs(text, spans)
         return self._replaced(text, spans) if spans else text
 
     def _may_hold(self, text: str) -> bool:

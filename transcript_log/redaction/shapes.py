@@ -230,7 +230,7 @@ SHAPES: Final[tuple[SecretShape, ...]] = (
     _row(
         "jwt",
         "eyJ",
-        rf"{_BEGIN}eyJ[A-Za-z0-9_-]{{14,}}\.eyJ[A-Za-z0-9_-]{{14,}}\.[A-Za-z0-9_-]{{20,}}{_END}",
+        rf"{_BEGIN}eyJ[A-Za-z0-9_-]{{14,2048}}+\.eyJ[A-Za-z0-9_-]{{14,65536}}+\.[A-Za-z0-9_-]{{20,}}{_END}",
         "RFC 7519: header and claims are objects, so both begin with eyJ",
     ),
     _row(
