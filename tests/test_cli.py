@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 from hypothesis import HealthCheck, example, given, settings
@@ -772,7 +773,7 @@ def test_it_tells_its_version() -> None:
     assert run("--version").stdout == f"transcript-log, version {__version__}\n"
 
 
-@pytest.mark.parametrize("name", main.commands)
+@pytest.mark.parametrize("name", main.list_commands(click.Context(main)))
 def test_every_command_has_a_help_with_an_example(name: str) -> None:
     result = run(name, "-h")
     assert result.exit_code == 0
@@ -797,6 +798,43 @@ def test_wrong_usage_ends_with_2_and_shows_nothing_harmful(words: tuple[str | Pa
     assert result.stdout == ""
     assert "Error: " in result.stderr
     assert is_harmless(result.stderr)
+
+
+def test_a_command_is_imported_when_it_is_asked_for() -> None:
+    """And no other: all of them take several times as long as Python itself."""
+    program = (
+        "import sys; from transcript_log.cli import main; main(sys.argv[1:], standalone_mode=False); "
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    loaded = {}
+    for words in (["--version"], ["salvage", "--help"], ["--help"]):
+        run = subprocess.run(
+            [sys.executable, "-c", program, *words],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        loaded[words[0]] = set(run.stderr.split())
+    assert not loaded["--version"] & {"transcript_log.history", "transcript_log.apis", "transcript_log.jsonl"}
+    assert "transcript_log.cli.salvage" in loaded["salvage"]
+    assert "transcript_log.cli.export" not in loaded["salvage"]
+    names = main.list_commands(click.Context(main))
+    assert {f"transcript_log.cli.{'import_' if name == 'import' else name}" for name in names} <= loaded[
+        "--help"
+    ]
+
+
+def test_the_help_says_of_each_command_what_it_is_for() -> None:
+    shown = run("--help").stdout.partition("Commands:\n")[2].partition("\n\n")[0].split("\n")
+    assert [line.split()[0] for line in shown] == main.list_commands(click.Context(main))
+    assert all(re.fullmatch(r"  [a-z]+ +[A-Z].*\.", line) for line in shown)
+
+
+def test_a_name_that_is_nearly_a_command_is_told_with_it() -> None:
+    result = run("exprot", "x")
+    assert result.exit_code == 2
+    assert "export" in result.stderr.replace("exprot", "")
 
 
 def test_an_error_of_ours_that_is_none_of_the_file_crashes(

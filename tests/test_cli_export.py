@@ -173,6 +173,21 @@ def test_secrets_are_taken_out_where_that_is_wanted(form: str, tmp_path: Path) -
     assert export(log, "--to", form, "--redact-pattern", "(").exit_code == 2
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_what_is_told_of_the_session_quotes_no_secret(form: str, tmp_path: Path) -> None:
+    file = tmp_path / "pi.jsonl"
+    lines = (
+        {"type": "session", "version": 3, "id": "s1", "timestamp": "2026-01-02T03:00:00Z", "cwd": "/"},
+        {"type": "message", "id": "a", "parentId": SECRET, "message": {"role": "user", "content": "Go."}},
+    )
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    assert SECRET in export(file, "--to", form).output
+    redacted = export(file, "--to", form, "--redact")
+    assert redacted.exit_code == 0
+    assert SECRET not in redacted.output
+    assert "redacted:github-token:1" in redacted.stderr
+
+
 # --------------------------------------------------------------------------------- file
 
 

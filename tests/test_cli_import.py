@@ -233,6 +233,21 @@ def test_what_was_redacted_is_reported_as_json(leaky: Path) -> None:
     assert json.loads(run("import", leaky, "--out", "b", "--json").stdout)["redacted"] is None
 
 
+def test_what_is_told_of_the_session_quotes_no_secret(leaky: Path) -> None:
+    with leaky.open("ab") as file:
+        file.write(
+            b'{"timestamp":"2026-01-02T03:04:05Z","type":"zork","payload":{}}\n'.replace(
+                b"zork", f"x {TOKEN}".encode()
+            )
+        )
+    assert TOKEN in run("import", leaky, "--out", "plain.jsonl").stderr
+    for words in ((), ("--json",), ("--keep-unknown",)):
+        result = run("import", leaky, "--out", f"redacted{len(words)}{words}.jsonl", "--redact", *words)
+        assert TOKEN not in result.output
+        assert "x [redacted:github-token:1] (1 times)" in result.output
+    assert TOKEN not in Path(f"redacted1{('--keep-unknown',)}.jsonl").read_text(encoding="utf-8")
+
+
 def test_patterns_of_ones_own_are_redacted_too(leaky: Path, elsewhere: Path) -> None:
     shapes = elsewhere.parent / "shapes.toml"
     shapes.write_text("[[shape]]\nkind = 'ticket'\nregex = 'INT-[0-9]+'\n", encoding="utf-8")
@@ -253,7 +268,7 @@ def test_where_nothing_is_found_that_is_said(elsewhere: Path) -> None:
     [
         (("--redact-pattern", "nothing"), 2, "KIND=REGEX"),
         (("--redact-pattern", "a=("), 2, "cannot be read"),
-        (("--redact-shapes", "gone.toml"), 1, "No such file"),
+        (("--redact-shapes", "gone.toml"), 2, "no such file"),
         (("--redact-shapes", "bad.toml"), 2, "no TOML"),
         (("--redact-shapes", "binary.toml"), 1, "not UTF-8"),
     ],

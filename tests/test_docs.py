@@ -9,19 +9,27 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 import click
 import pytest
+from test_corpus_codex import CORPUS
 
 from transcript_log import Session
 from transcript_log.cli import main
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 PAGES: Final = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-COMMANDS: Final = sorted(main.commands)
+COMMANDS: Final = sorted(main.list_commands(click.Context(main)))
 EXAMPLE: Final = "examples/fix-the-build.jsonl"
+
+
+def command_of(name: str) -> click.Command:
+    command = main.get_command(click.Context(main), name)
+    assert command is not None
+    return command
 
 
 def text_of(page: Path) -> str:
@@ -108,7 +116,7 @@ def test_every_command_is_in_the_readme(name: str) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_help_of_every_command_has_an_example(name: str) -> None:
-    command = main.commands[name]
+    command = command_of(name)
     shown = command.get_help(
         click.Context(command, info_name=f"transcript-log {name}", help_option_names=["-h", "--help"])
     )
@@ -119,7 +127,7 @@ def test_the_help_of_every_command_has_an_example(name: str) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_that_the_readme_names_exists(name: str) -> None:
     row = next(line for line in text_of(ROOT / "README.md").split("\n") if f"`transcript-log {name}" in line)
-    there = {word for option in main.commands[name].params for word in (*option.opts, *option.secondary_opts)}
+    there = {word for option in command_of(name).params for word in (*option.opts, *option.secondary_opts)}
     assert set(re.findall(r"`(--[a-z-]+)", row)) <= there
 
 
@@ -131,6 +139,60 @@ def test_the_readme_names_no_command_that_is_not_there() -> None:
         )
     )
     assert named <= set(COMMANDS)
+
+
+def lines_below(page: str, command: str) -> list[str]:
+    """What a page shows below a command, blank lines and all."""
+    rest = page.split(f"    $ {command}\n")[1]
+    block = re.match(r"(?:(?:    (?!\$ ).*)?\n)*", rest)
+    assert block is not None
+    return [line.removeprefix("    ") for line in block[0].strip("\n").split("\n")]
+
+
+def is_shown_of(shown: list[str], lines: list[str]) -> bool:
+    """Whether lines are those that are shown, where an ellipsis stands for some that are not."""
+    pattern = "".join(r"(?:.*\n)*" if line == "…" else f"{re.escape(line)}\n" for line in shown)
+    return re.fullmatch(pattern, "".join(f"{line}\n" for line in lines)) is not None
+
+
+@pytest.mark.skipif(not CORPUS.exists(), reason="the corpus of real sessions is not beside the checkout")
+def test_the_readme_shows_what_a_newcomer_sees(tmp_path: Path) -> None:
+    """The three commands, in the home of somebody who has a session of each agent."""
+    page = text_of(ROOT / "README.md")
+    places = {
+        "claude-code/interrupted-permission.jsonl": ".claude/projects/-Users-user1-projects-happy-handy-cli/"
+        "2fd1dc28-72a3-40c2-85a0-1ba256a87a2f.jsonl",
+        "codex/rollout-v0.40-turn-aborted.jsonl": ".codex/sessions/2025/09/24/"
+        "rollout-2025-09-24T19-22-20-01997e76-d124-7592-9cac-2ec05abbca08.jsonl",
+        "pi/v3-small-everything.jsonl": ".pi/agent/sessions/--test-proj--/"
+        "2026-07-09T21-27-45-000Z_real-world-uuid.jsonl",
+    }
+    for name, place in places.items():
+        path = tmp_path / place
+        path.parent.mkdir(parents=True)
+        data = (CORPUS / name).read_bytes()
+        path.write_bytes(data)
+        last = max(re.findall(rb'"timestamp": ?"([^"]+)Z"', data)).decode()
+        when = datetime.fromisoformat(last).replace(tzinfo=UTC).timestamp()
+        os.utime(path, (when, when))
+    here = tmp_path / "here"
+    here.mkdir()
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR"):
+        env.pop(name, None)
+    commands = ("list", "replay 2fd1", "export 2fd1 --to html --out demo.html")
+    for command in commands:
+        run = subprocess.run(
+            [sys.executable, "-m", "transcript_log", *command.split()],
+            cwd=here,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=True,
+        )
+        shown = lines_below(page, f"transcript-log {command}")
+        assert is_shown_of(shown, run.stdout.splitlines()), run.stdout
 
 
 @pytest.fixture

@@ -588,6 +588,23 @@ def test_only_known_languages_and_short_texts_are_coloured(rich: Rich) -> None:
     assert little.code("x = 1", "python") is not None
 
 
+def test_an_output_is_coloured_as_json_if_all_of_it_is_json() -> None:
+    told = '{"branch": "main"}'
+    page = exported(
+        ExportSource(
+            name="log",
+            entries=[
+                called("c", "one"),
+                answered("o", "one", told),
+                called("d", "two"),
+                answered("p", "two", f"{told}\nSwitched to another branch"),
+            ],
+        )
+    )
+    assert page.count('<span class="string">') == 1
+    assert "\nSwitched to another branch</pre>" in page
+
+
 @pytest.mark.parametrize(
     ("name", "language"),
     [("a/b.PY", "python"), ("x.tar.gz", ""), ("ts", "typescript"), ("Makefile", ""), ("", ""), ("a.h", "c")],

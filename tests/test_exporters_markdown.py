@@ -14,6 +14,8 @@ from test_cli import DETAILS, EVERYTHING, HEADER, answered, called, message, sai
 
 from transcript_log._plain import plain
 from transcript_log.entries import (
+    Compaction,
+    CompactionEntry,
     ForkOrigin,
     Header,
     Invocation,
@@ -22,7 +24,7 @@ from transcript_log.entries import (
     ResponseRecord,
 )
 from transcript_log.exporters import ExportSource
-from transcript_log.exporters._marking import fenced, inline, literal, prose, quoted, spanned
+from transcript_log.exporters._marking import fenced, inline, literal, prose, quoted, quoted_prose, spanned
 from transcript_log.exporters.markdown import export_markdown
 from transcript_log.findings import Finding
 
@@ -299,7 +301,7 @@ AROUND: Final = "## Before\n\n{}\n\n## After\n"
 @example("~~~html\n<b>\n~~~\n<i>")
 @example("[x]: https://example.invalid\n\n[x]")
 def test_prose_stays_in_its_block(text: str) -> None:
-    for made in (prose(text), quoted(prose(text)), f"- item\n\n{prose(text)}", f"text\n\n{prose(text)}"):
+    for made in (prose(text), quoted_prose(text), f"- item\n\n{prose(text)}", f"text\n\n{prose(text)}"):
         assert_inert(AROUND.format(made), ["h2", "h2"])
 
 
@@ -390,10 +392,44 @@ def test_code_is_in_its_fence_and_whole(text: str, info: str) -> None:
         ("a\u202eb\x1b[0m", "a\\u202eb\\x1b\\[0m"),
         ("\n\n", ""),
         ("*word* " * 3_000, ("\\*word\\* " * 3_000).strip()),
+        ("https://e.invalid/a_b", "https\\://e.invalid/a_b"),
+        # GFM's address reaches to the next room, over marks of code: cmark-gfm makes an element of <b>.
+        ("https://e.invalid/`<b>`", "https\\://e.invalid/`<b>`"),
+        ("www.e.invalid/`<b>` WWW.e", "www\\.e.invalid/`<b>` WWW\\.e"),
+        ("at //e.invalid/ // not a/b", "at \\//e.invalid/ // not a/b"),
+        ("mailto:me@e.invalid, @me, me@ x", "mailto:me\\@e.invalid, @me, me@ x"),
+        ("`https://e.invalid`", "`https://e.invalid`"),
     ],
 )
 def test_prose_keeps_its_marks_and_loses_what_could_act(text: str, made: str) -> None:
     assert prose(text) == made
+
+
+ESCAPED: Final = re.compile(r"\\[!-/:-@\[-`{-~]")
+
+
+@settings(max_examples=500)
+@given(texts())
+@example("https://e.invalid/ HTTP://e www.e.invalid //e.invalid me@e.invalid ftp://me@e")
+def test_no_viewer_finds_an_address_in_text_that_is_no_code(text: str) -> None:
+    for made in (inline(text), literal(text)):
+        bare = ESCAPED.sub("\0", made)
+        assert not re.search(r"://|www\.|\w@\w|(?<![/\0])//[^\s/]", bare, re.IGNORECASE)
+
+
+def test_code_stands_in_no_quotation() -> None:
+    """Python-Markdown knows no fences there, and would take the code for text and HTML."""
+    assert quoted_prose("a\n```html\n<b>\n```\nb\n\nc") == "> a\n\n```html\n<b>\n```\n\n> b\n>\n> c"
+    source = ExportSource(
+        name="log",
+        entries=[
+            message("r", {"type": "reasoning", "summary": [{"type": "summary_text", "text": "a\n```\nb"}]}),
+            CompactionEntry(id="k", timestamp=None, compaction=Compaction(summary="```\nc\n```\nd")),
+        ],
+    )
+    made = exported(source)
+    assert "> a\n\n```\nb\n```" in made
+    assert "```\nc\n```\n\n> d" in made
 
 
 def test_prose_takes_linear_time() -> None:
@@ -404,7 +440,21 @@ def test_prose_takes_linear_time() -> None:
         prose(text)
         return time.perf_counter() - start
 
-    for unit in ("`", "` ", "[", "\\", "~", "``` x\n", "`a", "- ", "a" * 9 + " ", "``a` "):
+    for unit in (
+        "`",
+        "` ",
+        "[",
+        "\\",
+        "~",
+        "``` x\n",
+        "`a",
+        "- ",
+        "a" * 9 + " ",
+        "``a` ",
+        "www.",
+        "a@",
+        "//a",
+    ):
         short, long = (min(taken(unit * n) for _ in range(3)) for n in (4_000, 16_000))
         assert long < 0.2 or long < 12 * short, unit
     assert taken(" ".join("`" * n for n in range(1, 2_000))) < 2

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 from histories import SHAPES, TARGETS, as_entries, conversations, faulty
+from hostile import sessions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pi_sessions import NAMES, read, said
@@ -429,6 +430,15 @@ def test_what_a_message_loses_is_told() -> None:
     assert told(entry(1, {"role": "system", "content": "rule"})) == [("rewritten", "role", "m1")]
     call = {"type": "custom_tool_call", "call_id": "c", "name": "patch", "input": "*** Begin"}
     assert told(entry(1, call)) == [("rewritten", "arguments", "m1")]
+
+
+@given(sessions())
+def test_nothing_in_a_file_for_pi_acts_or_hides_and_no_text_is_another(source: ExportSource) -> None:
+    lines = "".join(export_pi(source).pieces).removesuffix("\n").split("\n")
+    assert all(map(str.isprintable, lines))
+    assert source.header is not None
+    first = json.loads(lines[0])
+    assert (first["id"], first["cwd"]) == (source.header.id, source.header.cwd)
 
 
 def test_the_header_is_that_of_the_log() -> None:

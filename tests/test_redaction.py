@@ -34,6 +34,7 @@ from transcript_log.entries import (
     OpaqueEntry,
 )
 from transcript_log.families import Target
+from transcript_log.findings import Finding
 from transcript_log.redaction import (
     SHAPES,
     Redacted,
@@ -65,12 +66,19 @@ SECRETS: Final[dict[str, list[str]]] = {
         "ghs" + "_" + filler(36, step=5),
         "github" + "_pat_" + filler(22) + "_" + filler(59),
     ],
-    "gitlab-token": ["glpat" + "-" + filler(20)],
+    "gitlab-token": [
+        "glpat" + "-" + filler(20),
+        "glpat" + "-" + filler(27) + ".01.0z" + filler(7, "abcdef0123456789"),
+        "glcbt" + "-64_" + filler(20),
+    ],
     "openai-key": [
         "sk" + "-" + filler(20) + "T3Blbk" + "FJ" + filler(20),
         "sk" + "-proj-" + filler(74) + "T3Blbk" + "FJ" + filler(74),
     ],
     "anthropic-key": ["sk" + "-ant-api03-" + filler(93) + "AA", "sk" + "-ant-oat01-" + filler(86) + "AA"],
+    "openrouter-key": ["sk" + "-or-v1-" + filler(64, "abcdef0123456789")],
+    "groq-key": ["gsk" + "_" + filler(52)],
+    "xai-key": ["xai" + "-" + filler(80)],
     "google-api-key": ["AI" + "za" + filler(35)],
     "google-oauth-token": ["ya29" + ".a0" + filler(60), "GOC" + "SPX-" + filler(28)],
     "slack-token": [
@@ -121,6 +129,7 @@ def test_every_shape_has_a_source_and_a_date_and_is_found_by_its_hints() -> None
         assert all(shape.hints)
     with_context = {
         "aws-secret-access-key",
+        "aws-session-token",
         "slack-webhook",
         "bearer-token",
         "basic-credentials",
@@ -149,6 +158,15 @@ def test_a_secret_is_taken_out_whatever_stands_around_it(kind: str, secret: str,
     [
         (f"AWS_SECRET_ACCESS_KEY={filler(40)}", "AWS_SECRET_ACCESS_KEY=[redacted:aws-secret-access-key:1]"),
         (f'"SecretAccessKey": "{filler(40)}"', '"SecretAccessKey": "[redacted:aws-secret-access-key:1]"'),
+        (
+            rf"told: {{\"SecretAccessKey\": \"{filler(40)}\"}}",
+            r"told: {\"SecretAccessKey\": \"[redacted:aws-secret-access-key:1]\"}",
+        ),
+        (
+            f'"SessionToken": "IQoJb3JpZ2lu{filler(300)}/+="',
+            '"SessionToken": "[redacted:aws-session-token:1]"',
+        ),
+        (f"AWS_SESSION_TOKEN={filler(140)}\n", "AWS_SESSION_TOKEN=[redacted:aws-session-token:1]\n"),
         (
             f"aws_secret_access_key = {filler(40)}\n",
             "aws_secret_access_key = [redacted:aws-secret-access-key:1]\n",
@@ -184,6 +202,11 @@ def test_a_secret_that_its_context_tells_is_taken_out(text: str, shown: str) -> 
         "AWS_SECRET_ACCESS_KEY=$SECRET",
         "export ANTHROPIC_API_KEY=sk-ant-...",
         "ghp_xxxxxxxx",
+        "ghp_" + "x" * 36,
+        "sk-ant-api03-" + "x" * 95,
+        "AKIA" + "X" * 16,
+        "AIza" + "Sy" + "X" * 33,
+        "authorization: basic authentication is used here",
         "ghp_" + filler(20),
         "a" + "ghp" + "_" + filler(36),
         filler(10) + "AKIA" + filler(40),
@@ -199,6 +222,7 @@ def test_a_secret_that_its_context_tells_is_taken_out(text: str, shown: str) -> 
         "mysql://root:***@db",
         "ssh://git@example.com:22/a.git",
         "see https://example.com/a:b@c",
+        "uses: docker://alpine:3.19.1@sha256:" + filler(64, "abcdef0123456789"),
         "eyJ" + filler(30),
         "eyJ" + filler(30) + "." + filler(30) + "." + filler(30),
         "the marker -----BEGIN PRIVATE KEY----- is looked for",
@@ -206,6 +230,13 @@ def test_a_secret_that_its_context_tells_is_taken_out(text: str, shown: str) -> 
         "-----BEGIN CERTIFICATE-----\n" + filler(64) + "\n-----END CERTIFICATE-----",
         "-----BEGIN PUBLIC KEY-----\n" + filler(64) + "\n-----END PUBLIC KEY-----",
         "sk-" + filler(48),
+        "sk-or-v1-" + filler(63, "abcdef0123456789"),
+        "gsk_" + filler(51),
+        "xai-grok-code-fast-1",
+        "SESSION_TOKEN=$(aws sts get-session-token)",
+        "session_token: " + filler(99),
+        "-----END PRIVATE KEY-----",
+        f"{filler(12)}\n-----END PRIVATE KEY-----",
         "task-ant-colony",
         "hf_hub_download",
         "npm_config_registry",
@@ -226,6 +257,53 @@ def test_a_key_that_was_cut_off_is_taken_out_to_its_end() -> None:
     assert plain(f"key: {escaped}") == "key: [redacted:private-key:1]\\nand then words"
     numbered = "\n".join(f"{line:>6}→{text}" for line, text in enumerate(PEM.split("\n"), 1))
     assert plain(numbered) == "     1→[redacted:private-key:1]"
+    assert plain(numbered.rpartition("\n")[0]) == "     1→[redacted:private-key:1]"
+    twice = json.dumps(json.dumps(cut))
+    assert plain(f"key: {twice}") == 'key: "\\"[redacted:private-key:1]\\\\n\\""'
+
+
+@pytest.mark.parametrize("mark", ["", "  ", "+", "{:>6}→", "{:>6}\t"])
+@pytest.mark.parametrize("ends", ["\n", "\\n", "\\\\n", "\r\n"])
+def test_a_key_whose_beginning_was_cut_off_is_taken_out_too(mark: str, ends: str) -> None:
+    lines = [filler(64, step=step) for step in (3, 5, 7)] + [filler(11) + "==", PEM.split("\n")[-1]]
+    text = ends.join(mark.format(number) + line for number, line in enumerate(lines, 20))
+    before = mark.format(20).rstrip("+")  # a plus may be of the base64
+    assert plain(f"the end:{ends}{text}") == f"the end:{ends}{before}[redacted:private-key:1]"
+
+
+def test_looking_for_the_end_of_a_key_takes_bounded_time() -> None:
+    import time
+
+    begin = time.perf_counter()
+    for unit in (filler(64) + "\n", filler(20) + "\n1:", "\\n" * 40 + filler(20)):
+        assert "[redacted" not in plain(f"PRIVATE KEY {unit * (400_000 // len(unit))}")
+    assert time.perf_counter() - begin < 10
+
+
+def test_secrets_without_end_take_bounded_time() -> None:
+    """What is seen only when its neighbour is out of the way is not taken out one by one."""
+    import time
+
+    begin = time.perf_counter()
+    for unit in (
+        "GOC" + "SPX-",
+        "ey" + "J---",
+        "AIza-",
+        "gh" + "p_-",
+        "://a:b",
+        "-----BEGIN PRIVATE KEY-----",
+    ):
+        for text in (unit * (80_000 // len(unit)), json.dumps({"k": unit * (80_000 // len(unit))})):
+            (entry,) = made = redact([user(text)]).entries
+            assert redact(made).entries[0] is entry
+    assert time.perf_counter() - begin < 12
+
+
+def test_what_hangs_together_with_many_secrets_is_one() -> None:
+    secret = "GOC" + "SPX-" + filler(27) + "-"
+    one = "[redacted:google-oauth-token:1]"
+    assert plain(f"a {secret * 3} b") == f"a {one * 3} b"
+    assert plain(f"a {secret * 30} b") == f"a [redacted:google-oauth-token:2]{one * 8} b"
 
 
 # ----------------------------------------------------------------------------- placeholders
@@ -257,6 +335,42 @@ def test_the_same_secret_has_the_same_placeholder_in_all_of_a_session() -> None:
         ("a", "c", "$.payload.out[1]", 1),
     ]
     assert not any(one in str(place) for place in made.redactions)
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "secret"),
+    [
+        ("aws-secret-access-key", "AWS_SECRET_ACCESS_KEY=", filler(40)),
+        ("url-password", "postgres://app:", "correct-h0rse"),
+        ("bearer-token", "Authorization: Bearer ", filler(32)),
+        ("own", "token is ", "abcdefghijk1"),
+    ],
+)
+def test_what_a_name_told_to_be_a_secret_is_one_where_it_stands_alone(
+    kind: str, before: str, secret: str
+) -> None:
+    shapes = (*SHAPES, parse_shape("own=token is (?P<secret>[a-z0-9]+)"))
+    after = "@db/app" if kind == "url-password" else ""
+    gone = f"[redacted:{kind}:1]"
+    entries = [user(f"It is x{secret}x."), user(f"{before}{secret}{after}"), user(json.dumps([secret]))]
+    findings = [Finding(rule="r", severity="note", message=secret)]
+    made = redact(entries, [Detail(id="c", payload={secret: 1})], findings=findings, shapes=shapes)
+    assert [entry.message["content"] for entry in made.entries if isinstance(entry, MessageEntry)] == [
+        f"It is x{gone}x.",
+        f"{before}{gone}{after}",
+        f'["{gone}"]',
+    ]
+    assert made.details[0].payload == {gone: 1}
+    assert made.told[0].message == gone
+    assert made.counts == {kind: (1, 4)}
+    assert redact(made.entries, made.details, shapes=shapes).redactions == ()
+
+
+@pytest.mark.parametrize("password", ["postgres", "s3cr3t!", "onlyletterslong", "123456789012"])
+def test_a_password_that_chance_may_write_is_taken_out_at_its_place_alone(password: str) -> None:
+    text = f"{password} and postgres://{password}:{password}@db/{password}"
+    shown = f"{password} and postgres://{password}:[redacted:url-password:1]@db/{password}"
+    assert plain(text) == shown
 
 
 def test_numbers_go_on_where_a_session_was_redacted_already() -> None:
@@ -410,6 +524,40 @@ def test_base64_is_no_text_wherever_it_stands() -> None:
     assert "[redacted" in plain(f"{blob}.")
     assert plain(blob) == blob
     assert value({"file": {"base64": blob}}) == {"file": {"base64": blob}}
+    assert value({"SessionToken": filler(700)}) == {"SessionToken": "[redacted:aws-session-token:1]"}
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"role": "user", "content": f"data:image/png;base64,AAAA {TOKEN}"},
+        {"role": "user", "content": [{"type": "text", "text": f"data:text/plain;base64,AAAA\nX={TOKEN}"}]},
+        {
+            "role": "user",
+            "content": [
+                {
+                    "type": "document",
+                    "source": {"type": "text", "media_type": "text/plain", "data": f"TOKEN={TOKEN}"},
+                }
+            ],
+        },
+    ],
+)
+def test_words_that_stand_where_bytes_might_are_looked_at(item: dict[str, Any]) -> None:
+    (entry,) = redact([message(item)]).entries
+    assert TOKEN not in str(entry)
+    assert GONE in str(entry)
+
+
+def test_what_is_told_of_a_session_quotes_no_secret() -> None:
+    findings = [
+        Finding(rule="r", severity="note", message=f"it failed: {TOKEN}", line=3),
+        Finding(rule="r", severity="error", message="it is broken"),
+    ]
+    made = redact([user(TOKEN)], findings=findings)
+    assert made.told == (replace(findings[0], message=f"it failed: {GONE}"), findings[1])
+    assert made.told[1] is findings[1]
+    assert made.counts == {"github-token": (1, 1)}
 
 
 def test_every_part_of_a_session_is_looked_at() -> None:
@@ -429,7 +577,9 @@ def test_every_part_of_a_session_is_looked_at() -> None:
         replace(user(text, "m"), invocation=invocation),
         ContextEntry(id="c", timestamp=NOON, context=attachment),
         CompactionEntry(id="k", timestamp=NOON, compaction=compaction),
-        OpaqueEntry(id="o", timestamp=NOON, type="t", data={"record": {"id": text, "text": [text]}}),
+        OpaqueEntry(
+            id="o", timestamp=NOON, type=f"pi:{TOKEN}", data={"record": {"id": text, "text": [text]}}
+        ),
     ]
     details = [
         Detail(

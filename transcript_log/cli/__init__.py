@@ -1,34 +1,39 @@
 """The command ``transcript-log``. It parses, calls the library, and prints; it decides nothing.
 
 Data goes to stdout, talk to stderr. Exit status: 0 fine, 1 something is wrong (with the
-file, or found in it), 2 wrong usage or no such file.
+file, or found in it), 2 wrong usage or no such file. Each command is imported when it is asked for.
 """
 
 from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any, Final
 
 import click
 
 from .._version import __version__
 from ..errors import TranscriptError
-from .check import check
-from .context import context
-from .diff import diff
-from .export import export
-from .fork import fork
-from .import_ import import_
-from .inspect import inspect
-from .list import list_
-from .replay import replay
-from .salvage import salvage
-from .stats import stats
 from .text import one_line, plain
 
 __all__ = ["main"]
+
+_COMMANDS: Final[Mapping[str, str]] = {
+    "replay": "replay:replay",
+    "inspect": "inspect:inspect",
+    "context": "context:context",
+    "diff": "diff:diff",
+    "check": "check:check",
+    "salvage": "salvage:salvage",
+    "fork": "fork:fork",
+    "list": "list:list_",
+    "import": "import_:import_",
+    "stats": "stats:stats",
+    "export": "export:export",
+}
+"""Where each command is, as ``MODULE:NAME``, in the order in which they are wanted."""
 
 
 @contextlib.contextmanager
@@ -47,7 +52,10 @@ def _telling() -> Iterator[None]:
 
 
 class _Group(click.Group):
-    """Commands in the order in which they are wanted."""
+    """Commands in the order in which they are wanted, imported when they are asked for.
+
+    All of them take ten times as long to import as one that says the version.
+    """
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         with _telling():
@@ -58,7 +66,15 @@ class _Group(click.Group):
             return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click calls it
-        return [*self.commands]  # the word ``list`` is a module here
+        return [*_COMMANDS]  # the word ``list`` is a module here
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        # All where none is called so: click says which ones are called nearly so.
+        for name in [cmd_name] if cmd_name in _COMMANDS else _COMMANDS:
+            if name not in self.commands:
+                module, _, attribute = _COMMANDS[name].partition(":")
+                self.add_command(getattr(import_module(f".{module}", __name__), attribute), name)
+        return super().get_command(ctx, cmd_name)
 
 
 @click.group(
@@ -80,7 +96,3 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         # A terminal of another encoding shows an escape instead of failing.
         getattr(stream, "reconfigure", lambda **_: None)(errors="backslashreplace")
-
-
-for _command in (replay, inspect, context, diff, check, salvage, fork, list_, import_, stats, export):
-    main.add_command(_command)

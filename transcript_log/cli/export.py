@@ -65,14 +65,14 @@ def export(
         transcript-log export session.jsonl --to html --out session.html
         transcript-log export session.jsonl --to markdown --redact | less
         transcript-log export session.jsonl --to chat-jsonl > messages.jsonl
-        transcript-log export session.jsonl --to pi --out ~/.pi/agent/sessions/mine.jsonl
+        transcript-log export session.jsonl --to pi --out mine.jsonl && pi --session mine.jsonl
     """
     if force and out is None:
         raise click.UsageError("--force is about the file that --out names")
     shapes = chosen_shapes(redact, redact_patterns, redact_file)
     session = open_session(file)
-    tell(session.file_findings)
     source, redacted = _redacted(_source_of(session), shapes)
+    tell(source.findings)
     try:
         exported = _EXPORTERS[form](source)
     except ContextError as error:
@@ -97,8 +97,16 @@ def _redacted(
 ) -> tuple[ExportSource, Redacted | None]:
     if shapes is None:
         return source, None
-    made = redact(source.entries, source.details, header=source.header, shapes=shapes)
-    clean = replace(source, entries=made.entries, details=made.details_by_call, header=made.header)
+    made = redact(
+        source.entries, source.details, header=source.header, findings=source.findings, shapes=shapes
+    )
+    clean = replace(
+        source,
+        entries=made.entries,
+        details=made.details_by_call,
+        header=made.header,
+        findings=made.told,
+    )
     return clean, made
 
 

@@ -11,6 +11,7 @@ import click
 from ..entries import Json
 from ..errors import StorageError
 from ..redaction import SHAPES, Redacted, SecretShape, ShapeError, parse_shape, parse_shapes
+from .naming import NoSuchFileError
 from .output import counted
 
 __all__ = ["chosen_shapes", "redact_options", "redacted_json", "redacted_lines"]
@@ -42,6 +43,7 @@ def chosen_shapes(redact: bool, patterns: Sequence[str], file: str | None) -> tu
 
     Raises:
         UsageError: A shape cannot be used.
+        NoSuchFileError: There is no such file.
         StorageError: The file cannot be read.
     """
     if not (redact or patterns or file):
@@ -56,6 +58,8 @@ def chosen_shapes(redact: bool, patterns: Sequence[str], file: str | None) -> tu
 def _text(file: str) -> str:
     try:
         return Path(file).read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise NoSuchFileError(file) from error
     except OSError as error:
         raise StorageError.of(file, "read", error) from error
     except ValueError as error:

@@ -5,8 +5,9 @@ begins: whatever a transcript says, headings are the exporter's own. Everything 
 fit to be shown, so nothing hides in it either.
 
 The rules are those of CommonMark 0.31 (https://spec.commonmark.org/0.31.2/, 2024-01-28) with
-the tables of GFM (https://github.github.com/gfm/), and on the safe side of both: braces and
-dollars go too, to which other dialects give a meaning.
+the tables and autolinks of GFM (https://github.github.com/gfm/, 0.29, 2019-04-06), and on the
+safe side of both: braces and dollars go too, to which other dialects give a meaning, and code
+in fences stands in no quotation, where Python-Markdown 3 knows none.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Final
 
 from .._plain import one_line, plain
 
-__all__ = ["fenced", "inline", "literal", "prose", "quoted", "spanned"]
+__all__ = ["fenced", "inline", "literal", "prose", "quoted", "quoted_prose", "spanned"]
 
 _RUNS: Final = re.compile("`+")
 _WORD: Final = re.compile(r"[A-Za-z0-9_+#.-]{1,32}")
@@ -56,8 +57,11 @@ def quoted(markdown: str) -> str:
 # ------------------------------------------------------------------------------ literal
 
 _ENTITY: Final = r"&(?=#?\w+;)"
+# What begins or holds a link that GFM makes of a bare address. It would reach over marks of code
+# too, and so set free what stands between them.
+_ADDRESS: Final = r":(?=//)|(?<![:/])/(?=/[^\s/])|(?<=[wW]{3})\.|(?<=[\w.+-])@(?=\w)"
 # Between letters and digits an underscore marks nothing.
-_ACTIVE: Final = re.compile(rf"[\\`*\[\]{{}}<$~|]|(?<![^\W_])_|_(?![^\W_])|{_ENTITY}")
+_ACTIVE: Final = re.compile(rf"[\\`*\[\]{{}}<$~|]|(?<![^\W_])_|_(?![^\W_])|{_ENTITY}|{_ADDRESS}")
 _ENTITIES: Final = {"<": "&lt;", "&": "&amp;", "`": "&#96;"}
 _LEADING: Final = re.compile(r"(?=[#>+=-])|(?<=\d)(?=[.)])")
 _OPENING: Final = re.compile(r"[#>+=-]|\d{1,9}[.)]")
@@ -100,7 +104,7 @@ _PUNCTUATION: Final = r"[!-/:-@\[-`{-~]"
 _INLINE: Final = re.compile(
     rf"\\(?P<kept>{_PUNCTUATION})"
     r"|(?<!`)(?P<ticks>`+)(?!`)(?P<code>.+?)(?<!`)(?P=ticks)(?!`)"
-    rf"|(?P<stray>`)|(?P<active>[\[{{<$]|{_ENTITY}|~(?=~~)|(?<=~~)~)"
+    rf"|(?P<stray>`)|(?P<active>[\[{{<$]|{_ENTITY}|{_ADDRESS}|~(?=~~)|(?<=~~)~)"
 )
 # What may stand before the content of a line: marks of quotations and lists, and room.
 _MARKS: Final = re.compile(r"[ \t>*+\-0-9.)]*")
@@ -109,13 +113,21 @@ _UNDERLINE: Final = re.compile(r"[ \t>*+\-0-9.)=]*[-=]")
 
 def prose(text: str) -> str:
     """Text of a model as Markdown: lists, tables, emphasis and code stay, all else is escaped."""
-    blocks = []
+    return "\n\n".join(block for _, block in _blocks(text))
+
+
+def quoted_prose(text: str) -> str:
+    """The same as a quotation, with code in fences between its parts."""
+    return "\n\n".join(block if is_code else quoted(block) for is_code, block in _blocks(text))
+
+
+def _blocks(text: str) -> Iterator[tuple[bool, str]]:
+    """The parts of a prose, and which of them are code in fences."""
     for is_code, info, lines in _segments(_clean(text).split("\n")):
         if is_code:
-            blocks.append(fenced("\n".join(lines), info))
+            yield True, fenced("\n".join(lines), info)
         elif body := "\n".join(map(_line, lines)).strip("\n"):
-            blocks.append(body)
-    return "\n\n".join(blocks)
+            yield False, body
 
 
 def _segments(lines: list[str]) -> Iterator[tuple[bool, str, list[str]]]:

@@ -241,7 +241,9 @@ def _code(text: str, language: str, rich: Rich) -> View:
 
 
 def _output(text: str, rich: Rich) -> View:
-    return _code(text, "json" if text.lstrip()[:2] in ('{"', "[{", "{\n", "[\n") else "", rich)
+    # Words behind an object would be coloured letter by letter.
+    is_json = text.lstrip()[:2] in ('{"', "[{", "{\n", "[\n") and _json.is_json(text)
+    return _code(text, "json" if is_json else "", rich)
 
 
 def _pictures(event: Said | Called | HostedCall | RepeatedOutput | OutputWithoutCall) -> list[Any]:

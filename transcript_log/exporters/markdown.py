@@ -40,7 +40,7 @@ from ..history import (
 )
 from ..items import ImagePart
 from . import Exported, ExportSource
-from ._marking import fenced, inline, literal, prose, quoted, spanned
+from ._marking import fenced, inline, literal, prose, quoted, quoted_prose, spanned
 from ._outline import Outline, Span, Turn, build_outline, facts
 
 __all__ = ["export_markdown"]
@@ -112,7 +112,7 @@ def _event(event: Event) -> Iterator[str]:
         case Reasoned(text=text, opaque=opaque):
             note = "" if not is_blank(text) else f" ({PRIVATE})" if opaque else " (no text)"
             yield f"### Reasoning{note}"
-            yield "" if is_blank(text) else quoted(prose(text))
+            yield "" if is_blank(text) else quoted_prose(text)
         case Called() | HostedCall():
             yield from _called(event)
         case RepeatedOutput() | OutputWithoutCall():
@@ -123,7 +123,7 @@ def _event(event: Event) -> Iterator[str]:
         case Compacted(summary=summary):
             words = compaction_words(event)
             yield f"### Compacted{f' ({inline(words)})' if words else ''}"
-            yield "" if is_blank(summary) else quoted(prose(summary))
+            yield "" if is_blank(summary) else quoted_prose(summary)
         case Attached(kind=kind, path=path, rendered=rendered):
             yield f"### Context: {inline(kind)}{' ' + spanned(path) if path else ''}"
             yield fenced(laid_out(rendered), "text")

@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Final
 
-from .. import _json, items
+from .. import items
+from .._plain import json_line
 from .._times import format_time
 from ..codec import read_outcome
 from ..entries import (
@@ -360,8 +361,8 @@ class _Writer:
             "cwd": header.cwd or "/",
         }
         first |= {key: value for key, value in kept.items() if key not in _HEADER_KEYS and key not in first}
-        # Half characters are escapes there.
-        lines = (_json.encode(record).decode() + "\n" for record in (first, *self._records))
+        # What could act on a terminal or hide is an escape of JSON, and so the same text.
+        lines = (json_line(record) + "\n" for record in (first, *self._records))
         return Exported(pieces=lines, changes=tuple(self._changes))
 
 

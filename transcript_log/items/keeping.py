@@ -6,6 +6,7 @@ words of a format are its structure; bytes in base64 are no text.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -65,6 +66,7 @@ _WORD_KEYS: Final = frozenset(
 _BYTES_TYPES: Final = frozenset(
     {"base64", "image", "audio", "input_audio", "redacted_thinking", "reasoning.encrypted"}
 )
+_DATA_URL: Final = re.compile(r"data:[^\s,]{0,200};base64,[A-Za-z0-9+/=_%-]*\s*")
 
 ARGUMENT_KEYS: Final = frozenset({"arguments", "args", "input"})
 """Where an item holds what a tool is called with: keys in there mean what the tool says."""
@@ -84,12 +86,13 @@ def is_sealed(key: str, value: Any, owner: Mapping[str, Any]) -> bool:
         return False
     if key in _SIGNED_KEYS:
         return True
-    if key == "data":
+    if key == "data" and owner.get("type") != "text":  # a document may hold plain text
         kind = owner.get("type")
         return (type(kind) is str and kind in _BYTES_TYPES) or "media_type" in owner or "mimeType" in owner
     if key == "result":
         return owner.get("type") == "image_generation_call"
-    return value.startswith("data:") and ";base64," in value[:200]
+    # All of it: behind a picture there may stand words.
+    return value.startswith("data:") and _DATA_URL.fullmatch(value) is not None
 
 
 def is_signed(owner: Mapping[str, Any]) -> bool:

@@ -10,6 +10,7 @@ It finds what has a shape. A password in prose has none, and what is encrypted c
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -77,6 +78,7 @@ class Redacted:
         details: The same.
         redactions: Every place, in the order header, entries, details.
         findings: What no model is sent any more, because it is bound to texts that were changed.
+        told: The findings that were given, without the secrets that they quote.
     """
 
     header: Header | None
@@ -84,6 +86,7 @@ class Redacted:
     details: tuple[Detail, ...]
     redactions: tuple[Redaction, ...]
     findings: tuple[Finding, ...]
+    told: tuple[Finding, ...] = ()
 
     __hash__ = None  # type: ignore[assignment]  # entries hold dicts
 
@@ -110,6 +113,7 @@ def redact(
     details: Iterable[Detail] | Mapping[DetailKey, Json] = (),
     *,
     header: Header | None = None,
+    findings: Iterable[Finding] = (),
     shapes: Sequence[SecretShape] = SHAPES,
     finders: Sequence[Finder] = (),
 ) -> Redacted:
@@ -117,7 +121,8 @@ def redact(
 
     Looked at are texts, and texts of JSON in them: what was said and thought, what tools were
     called with and gave, attachments, summaries, details, paths, the header. A member of an
-    object is looked at also as ``KEY: VALUE``. Doing it again changes nothing.
+    object is looked at also as ``KEY: VALUE``. What is seen to be a secret by what stands around
+    it is one everywhere, if it is not too short for that. Doing it again changes nothing.
 
     Thinking whose own text is changed does not fit its signature any more, and Anthropic's also
     not if something before it is changed: such an entry loses its family, so that no model is
@@ -127,6 +132,7 @@ def redact(
         entries: In the order of the log.
         details: Records of the sidecar, or payloads as a store gives them.
         header: The header.
+        findings: What is told of the session, which may quote it. Not counted with the rest.
         shapes: What to look for. Give ``(*SHAPES, …)`` for more.
         finders: What else to ask of each text.
 
@@ -138,17 +144,37 @@ def redact(
             Detail(id=call, entry=entry, payload=payload) for (call, entry), payload in details.items()
         ]
     given = (header, [*entries], [*details])
-    redactor = _Redactor(Texts(shapes, finders, highest_numbers(_strings(*given))))
-    return redactor.redact(*given)
+    told = [*findings]
+    taken = highest_numbers(_strings(*given))
+    texts = Texts(shapes, finders, taken)
+    made = _Redactor(texts).redact(*given, told)
+    if texts.told:
+        # What a name beside it told once to be a secret is one where it stands alone too.
+        bare = [
+            SecretShape(kind=kind, pattern=re.compile(re.escape(secret)), hints=(secret,))
+            for secret, kind in texts.told.items()
+        ]
+        made = _Redactor(Texts((*shapes, *bare), finders, taken)).redact(*given, told)
+    return made
 
 
 def redact_imported(
     imported: Imported, *, shapes: Sequence[SecretShape] = SHAPES, finders: Sequence[Finder] = ()
 ) -> tuple[Imported, Redacted]:
     """The same for an imported session."""
-    made = redact(imported.entries, imported.details, header=imported.header, shapes=shapes, finders=finders)
+    made = redact(
+        imported.entries,
+        imported.details,
+        header=imported.header,
+        findings=imported.findings,
+        shapes=shapes,
+        finders=finders,
+    )
     assert made.header is not None
-    return replace(imported, header=made.header, entries=made.entries, details=made.details), made
+    clean = replace(
+        imported, header=made.header, entries=made.entries, details=made.details, findings=made.told
+    )
+    return clean, made
 
 
 _BOUND: Final = "anthropic-messages"
@@ -164,13 +190,20 @@ class _Redactor:
         self._findings: list[Finding] = []
         self._changed = False  # whether anything that a model is sent is not as it was
 
-    def redact(self, header: Header | None, entries: Sequence[Entry], details: Sequence[Detail]) -> Redacted:
+    def redact(
+        self,
+        header: Header | None,
+        entries: Sequence[Entry],
+        details: Sequence[Detail],
+        findings: Sequence[Finding],
+    ) -> Redacted:
         return Redacted(
             header=None if header is None else self._header(header),
             entries=tuple([self._entry(entry) for entry in entries]),
             details=tuple([self._detail(detail) for detail in details]),
             redactions=tuple(self._redactions),
             findings=tuple(self._findings),
+            told=tuple([self._quoting(finding) for finding in findings]),
         )
 
     def _header(self, header: Header) -> Header:
@@ -196,9 +229,12 @@ class _Redactor:
                 fresh = self._compaction(entry)
             case RunEntry():
                 fresh = entry
-            case OpaqueEntry(data=data):
+            case OpaqueEntry(type=kind, data=data):
+                # An importer puts into it what the agent's extension was called.
+                name = self._walk.text(kind, "$.type")
                 value = self._walk.value(data, "$", Mode.DATA)
-                fresh = entry if value is data else replace(entry, data=value)
+                same = name is kind and value is data
+                fresh = entry if same else replace(entry, type=name, data=value)
             case _:
                 assert_never(entry)
         self._tell(entry.id, None)
@@ -277,6 +313,11 @@ class _Redactor:
         self._tell(detail.entry, detail.id)
         return detail if payload is detail.payload else replace(detail, payload=payload)
 
+    def _quoting(self, finding: Finding) -> Finding:
+        message = self._walk.text(finding.message, "$.message")
+        self._walk.redactions.clear()
+        return finding if message is finding.message else replace(finding, message=message)
+
     def _tell(self, entry: str | None, call: str | None) -> None:
         self._redactions += [
             Redaction(entry=entry, call=call, where=where, placeholders=found)
@@ -303,7 +344,8 @@ def _strings(header: Header | None, entries: Sequence[Entry], details: Sequence[
                 yield compaction.summary
                 yield [*compaction.replacement]
                 yield [*compaction.read_files, *compaction.modified_files]
-            case OpaqueEntry(data=data):
+            case OpaqueEntry(type=kind, data=data):
+                yield kind
                 yield data
             case RunEntry():
                 pass

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import re
+import string
 from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import Final, NamedTuple
 
 from .._json import is_json
@@ -23,6 +25,17 @@ _LITERAL: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _AFTER_KEY: Final = re.compile(r"[ \t\r\n]*:[ \t\r\n]*")
 _BLOB: Final = re.compile(r"[A-Za-z0-9+/\r\n]{512,}={0,2}[\r\n]*")
 _KIND: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_LETTER: Final = re.compile("[A-Za-z]")
+_DIGIT: Final = re.compile("[0-9]")
+_UNLIKELY: Final = 12
+"""How long a secret is at least that is looked for wherever it may stand."""
+
+_LOOKS: Final = 8
+"""How often a text is looked at before what hangs together counts as one secret. In
+``ghp_…ghp_…`` one is seen when the next is out of its way, and so one at each look."""
+
+_RUN: Final = f"{string.ascii_letters}{string.digits}_-"
+
 _NESTED: Final = 8
 """How deep texts of JSON may stand in texts of JSON."""
 
@@ -30,6 +43,11 @@ _NESTED: Final = 8
 def _is_like_json(text: str) -> bool:
     """Whether a text begins as a text of JSON would that holds texts."""
     return text.lstrip(" \t\r\n")[:1] in ("{", "[", '"')
+
+
+def _is_unlikely(secret: str) -> bool:
+    """Whether a text would hardly stand anywhere by chance, as ``postgres`` would."""
+    return len(secret) >= _UNLIKELY and bool(_LETTER.search(secret)) and bool(_DIGIT.search(secret))
 
 
 class _Span(NamedTuple):
@@ -41,11 +59,25 @@ class _Span(NamedTuple):
     kind: str
 
 
+def _runs(text: str, spans: Sequence[_Span]) -> list[_Span]:
+    """The runs of letters, digits and hyphens that the secrets stand in, each once."""
+    runs: list[_Span] = []
+    end = 0
+    for span in spans:
+        if span.start >= end:
+            start = max(end, len(text[: span.start].rstrip(_RUN)))
+            end = len(text) - len(text[-span.minus_end :].lstrip(_RUN))
+            runs.append(_Span(start, -end, span.order, span.kind))
+    return runs
+
+
 class Texts:
     """Redacts texts of one session: the same secret has the same placeholder in all of them.
 
     Attributes:
         found: The placeholders that were put in since it was last emptied, in order.
+        told: The secrets that only what stands around them told of, and that chance does not
+            write; each with its kind.
     """
 
     def __init__(
@@ -59,6 +91,7 @@ class Texts:
             taken: By kind, the highest number that a placeholder of the session has already.
         """
         self.found: list[str] = []
+        self.told: dict[str, str] = {}
         self._shapes = [(shape, shape.pattern.finditer, shape.group) for shape in shapes]
         self._finders = finders
         hinted = not finders and all(shape.hints for shape in shapes)
@@ -101,19 +134,20 @@ class Texts:
         if not text or not (is_spelled or self._may_hold(text) or self._names(key)):
             return text
         named = "" if key is None else f"{key}: "
-        if _BLOB.fullmatch(text):
+        if _BLOB.fullmatch(text) and not self._names(key):
             return text
-        while True:
+        for look in count():
             if depth and _is_like_json(text) and is_json(text):
                 fresh = self._in_json(text, depth - 1)
             else:
-                fresh = self._in_plain(text, named)
+                fresh = self._in_plain(text, named, is_run=look >= _LOOKS)
             if fresh == text:
-                return text
+                break
             text = fresh
+        return text
 
-    def _in_plain(self, text: str, named: str) -> str:
-        """A text with what is found at one look replaced."""
+    def _in_plain(self, text: str, named: str, *, is_run: bool) -> str:
+        """A text with what is found at one look replaced; if ``is_run``, with all that hangs together."""
         spans = self._spans(text)
         if not spans and named:
             # A member that is named as a secret: what is around it is the name.
@@ -123,6 +157,8 @@ class Texts:
                 for span in self._spans(named + text)
                 if span.start >= size
             ]
+        if is_run:
+            spans = _runs(text, spans)
         return self._replaced(text, spans) if spans else text
 
     def _may_hold(self, text: str) -> bool:
@@ -184,11 +220,18 @@ class Texts:
         pieces: list[str] = []
         at = 0
         for span in spans:
-            placeholder = self._placeholder(text[span.start : -span.minus_end], span.kind)
+            secret = text[span.start : -span.minus_end]
+            if self._is_told(span) and _is_unlikely(secret):
+                self.told.setdefault(secret, span.kind)
+            placeholder = self._placeholder(secret, span.kind)
             self.found.append(placeholder)
             pieces += [text[at : span.start], placeholder]
             at = -span.minus_end
         return "".join([*pieces, text[at:]])
+
+    def _is_told(self, span: _Span) -> bool:
+        """Whether a shape found it by more than the secret itself."""
+        return span.order < len(self._shapes) and self._shapes[span.order][2] != 0
 
     def _placeholder(self, secret: str, kind: str) -> str:
         known = self._placeholders.get(secret)

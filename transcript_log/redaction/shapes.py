@@ -120,20 +120,27 @@ def _row(kind: str, hints: str, pattern: str, source: str, flags: re.RegexFlag =
     )
 
 
-# No letter or digit beside it: inside of a longer word, such as base64, it is chance.
+# No letter or digit beside it: inside of a longer word, such as base64, it is chance. And what
+# ends in xxxxxxxx stands for one that is not told.
 _BEGIN: Final = r"(?<![A-Za-z0-9_])"
-_END: Final = r"(?![A-Za-z0-9_])"
-_QUOTE: Final = r"[\"'`]?"
+_END: Final = r"(?<![xX]{8})(?![A-Za-z0-9_])"
+_QUOTE: Final = r"(?:\\{0,7}[\"'`])?"  # JSON in a text has escaped ones
+# Between the lines of a block: also escaped line ends, numbers of lines, and marks of a diff.
+_LINE_END: Final = r"(?:\s|\\{1,7}[nrt])"
+_LINE_MARK: Final = r"(?:[0-9]{1,7}(?:→|[\t|:] ?)|(?:[+>|]|-(?!-)) ?)?"
 
 SHAPES: Final[tuple[SecretShape, ...]] = (
     _row(
         "private-key",
         "PRIVATE",
-        # To its end; of one that is cut off, the lines of base64, also with escaped line ends.
+        # To its end; of one whose end or beginning is cut off, its lines of base64.
         r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
         r"(?:(?=(?:(?!-----)[\s\S]){0,600}?[A-Za-z0-9+/]{20})"
         r"(?:(?!-----)[\s\S]){1,20000}?-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
-        r"|(?:(?:\s|\\[nrt])*[A-Za-z0-9+/=]{20,})+)",
+        rf"|(?:{_LINE_END}*{_LINE_MARK}[A-Za-z0-9+/=]{{20,}})+)"
+        rf"|(?:(?<=\\[nrt])|(?<![A-Za-z0-9+/=\\]))(?:[A-Za-z0-9+/=]{{20,}}+{_LINE_END}++{_LINE_MARK}){{1,64}}+"
+        rf"(?:[A-Za-z0-9+/=]{{1,76}}+{_LINE_END}++{_LINE_MARK})?"
+        r"-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----",
         "RFC 7468; RFC 4880; OpenSSH PROTOCOL.key",
     ),
     _row(
@@ -150,6 +157,13 @@ SHAPES: Final[tuple[SecretShape, ...]] = (
         "AWS, managing access keys: 40 characters",
     ),
     _row(
+        "aws-session-token",
+        "session_token essionToken SESSION_TOKEN ecurity-Token ecurity-token",
+        rf"(?i:aws_?session_?token|session_?token|x-amz-security-token){_QUOTE}\s*[:=]+\s*{_QUOTE}"
+        r"(?P<secret>(?=[A-Za-z+/]*[0-9])[A-Za-z0-9+/]{100,}={0,2})(?![A-Za-z0-9+/=])",
+        "AWS, STS, Credentials: SessionToken, which has no fixed size",
+    ),
+    _row(
         "github-token",
         "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_",
         rf"{_BEGIN}(?:gh[opusr]_[A-Za-z0-9_]{{36,255}}(?:\.[A-Za-z0-9_-]{{10,}}){{0,2}}"
@@ -158,9 +172,10 @@ SHAPES: Final[tuple[SecretShape, ...]] = (
     ),
     _row(
         "gitlab-token",
-        "glpat-",
-        rf"{_BEGIN}glpat-[A-Za-z0-9_-]{{20,300}}(?:\.[0-9a-z]{{9}})?{_END}",
-        _GITLEAKS,
+        "glpat- gldt- glrt- glcbt- glptt- glimt- glagent- glsoat-",
+        rf"{_BEGIN}gl(?:pat|dt|rt|cbt|ptt|imt|agent|soat)-[A-Za-z0-9_-]{{20,300}}"
+        rf"(?:\.[0-9a-z]{{2}})?(?:\.[0-9a-z]{{9}})?{_END}",
+        f"{_GITLEAKS}; GitLab, routable tokens, for the parts behind dots",
     ),
     _row(
         "openai-key",
@@ -175,7 +190,15 @@ SHAPES: Final[tuple[SecretShape, ...]] = (
         rf"{_BEGIN}sk-ant-[a-z]{{3,6}}[0-9]{{2}}-[A-Za-z0-9_-]{{80,200}}{_END}",
         _GITLEAKS,
     ),
-    _row("google-api-key", "AIza", rf"{_BEGIN}AIza[A-Za-z0-9_-]{{35}}(?![A-Za-z0-9_-])", _GITLEAKS),
+    _row(
+        "openrouter-key",
+        "sk-or-v1-",
+        rf"{_BEGIN}sk-or-v1-[0-9a-f]{{64}}{_END}",
+        "kingfisher, rule kingfisher.openrouter.1",
+    ),
+    _row("groq-key", "gsk_", rf"{_BEGIN}gsk_[A-Za-z0-9]{{52}}{_END}", "trufflehog, pkg/detectors/groq"),
+    _row("xai-key", "xai-", rf"{_BEGIN}xai-[A-Za-z0-9_]{{80}}{_END}", "trufflehog, pkg/detectors/xai"),
+    _row("google-api-key", "AIza", rf"{_BEGIN}AIza[A-Za-z0-9_-]{{35}}(?!-){_END}", _GITLEAKS),
     _row(
         "google-oauth-token",
         "ya29. GOCSPX-",
@@ -207,7 +230,7 @@ SHAPES: Final[tuple[SecretShape, ...]] = (
     _row(
         "jwt",
         "eyJ",
-        rf"{_BEGIN}eyJ[A-Za-z0-9_-]{{14,}}\.eyJ[A-Za-z0-9_-]{{14,}}\.[A-Za-z0-9_-]{{20,}}{_END}",
+        rf"{_BEGIN}eyJ[A-Za-z0-9_-]{{14,2048}}+\.eyJ[A-Za-z0-9_-]{{14,65536}}+\.[A-Za-z0-9_-]{{20,}}{_END}",
         "RFC 7519: header and claims are objects, so both begin with eyJ",
     ),
     _row(
@@ -221,15 +244,17 @@ SHAPES: Final[tuple[SecretShape, ...]] = (
         "basic-credentials",
         "asic BASIC",
         rf"(?i:authorization){_QUOTE}\s*[:=]\s*{_QUOTE}(?i:basic)[ \t]+"
-        r"(?P<secret>[A-Za-z0-9+/]{8,}={0,2})",
+        r"(?P<secret>(?![a-z]+\b)[A-Za-z0-9+/]{8,}={0,2})",  # no word, as in basic authentication
         "RFC 7617",
     ),
     _row(
         "url-password",
         "://",
         # Not a variable, a stand-in or a port: $PASSWORD, ${PW}, <password>, {pw}, %s, ***, xxx.
+        # Nor the tag of a container image before its digest, as in docker://alpine:3.19@sha256:….
         r"(?i:\b[a-z][a-z0-9+.-]{1,20})://[^\s/@:\"'`<>\\()]{0,80}:"
-        r"(?P<secret>(?![$<{%*\[]|[xX.]+@|(?i:password|passwd|pass|pw|pwd|secret|token)@)[^\s/@\"'`<>\\]{3,200})@[A-Za-z0-9\[]",
+        r"(?P<secret>(?![$<{%*\[]|[xX.]+@|(?i:password|passwd|pass|pw|pwd|secret|token)@)[^\s/@\"'`<>\\]{3,200})"
+        r"@(?!sha(?:256|512):)[A-Za-z0-9\[]",
         "RFC 3986, 3.2.1",
     ),
 )
