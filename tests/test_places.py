@@ -120,6 +120,23 @@ def test_sessions_are_listed_from_every_place(home: Path) -> None:
     assert "2 sessions of subagents not shown; --subagents shows them" in table.stderr
 
 
+def test_a_session_of_another_name_in_an_agents_place_is_listed_and_found(home: Path) -> None:
+    place = home / ".pi" / "agent" / "sessions" / "--home-me-app--"
+    header = {"type": "session", "version": 3, "id": "p-9", "timestamp": "2026-01-02T12:00:00Z", "cwd": "/"}
+    turn = {"type": "message", "id": "a", "parentId": None, "message": {"role": "user", "content": "renamed"}}
+    write(place / "mine.jsonl", header, turn)
+    write(place / "headless.jsonl", turn)
+    assert {(log["id"], log["text"]) for log in listed("--agent", "pi")} == {
+        (PI, "by pi"),
+        ("p-9", "renamed"),
+        ("headless", "renamed"),
+    }
+    for prefix, name in (("p-9", "mine"), ("headl", "headless")):
+        (found,) = find_sessions(prefix, ".", agent_homes(os.environ), pytest.fail)
+        assert (found.path, found.format) == (str(place / f"{name}.jsonl"), "pi")
+    assert find_sessions("notes", ".", agent_homes(os.environ), pytest.fail) == []
+
+
 def test_sessions_of_subagents_are_listed_where_that_is_asked_for(home: Path) -> None:
     found = {log["id"]: log for log in listed("--subagents")}
     assert set(found) == {CLAUDE, CODEX, OLD, PI, CHILD, "agent-a1"}
@@ -335,5 +352,6 @@ def test_no_session_is_opened_to_find_one_by_its_id(home: Path, monkeypatch: pyt
 
     monkeypatch.setattr(os, "open", opening)
     assert len(find_sessions("0199", ".", agent_homes(os.environ), pytest.fail)) == 3
-    assert opened == ["."]
+    place = str(home / ".codex" / "sessions" / "2026" / "01" / "02")
+    assert opened == [".", place, "notes.jsonl"]  # but for those that no agent named so
     assert HEADER.id == "s-1"

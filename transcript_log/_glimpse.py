@@ -169,6 +169,8 @@ def _told(form: SourceFormat, head: bytes, first: bytes) -> tuple[str | None, da
     if form == "claude-code":
         return _told_by_records(head)
     header = _object(first)
+    if form == "pi" and header.get("type") != "session":
+        return None, parse_time_leniently(header.get("timestamp"))[0], False  # its header is gone
     meta: Any = header
     if form == "codex" and "payload" in header:
         meta = header["payload"] or _cut_payload(first)

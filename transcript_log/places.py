@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
@@ -75,11 +75,16 @@ _IDS: Final[Mapping[Agent, re.Pattern[str]]] = {
     "codex": re.compile(rf"rollout-(?:\d+-\d+-\d+(?:T\d+-\d+-\d+)?-)?(.+?){_SUFFIX}", re.DOTALL),
     "pi": re.compile(rf"[0-9TZ-]+_(.+?){_SUFFIX}", re.DOTALL),
 }
-"""The names that agents give their files, and the session id in each."""
+"""The names that agents give their files, and the session id in each. People give them others."""
+
+_ENDING: Final = re.compile(rf"{_SUFFIX}\Z")
 
 
 def list_homes(homes: Iterable[Home], tell: Callable[[StorageError], None]) -> list[Listed]:
-    """The sessions in agents' places, and below those, in any order; their ids are those of their names.
+    """The sessions in agents' places, and below those, in any order.
+
+    Their ids are those of their names. A file that was given another name than its agent gives
+    is there if it holds a session, by the id that stands in it, or by its name.
 
     Args:
         homes: The places. One that is not there holds none.
@@ -87,23 +92,25 @@ def list_homes(homes: Iterable[Home], tell: Callable[[StorageError], None]) -> l
     """
     found: list[Listed] = []
     for home in homes:
-        names = _IDS[home.agent].fullmatch
         for folder, _ in _folders(home.folder, tell):
             try:
-                there = look_into(folder, lambda name, names=names: names(name) is not None)  # type: ignore[misc]
+                there = look_into(folder)
             except StorageError as error:
                 tell(error)
                 continue
             of_subagents = _is_of_subagents(folder)
             for listed in there:
-                named = names(os.path.basename(listed.path))
-                found.append(
-                    listed._replace(
-                        id=listed.id if named is None else named[1],
-                        is_subagent=listed.is_subagent or of_subagents,
-                    )
-                )
+                named, name = _named(listed, home.agent)
+                if named or listed.format is not None:
+                    found.append(listed._replace(id=name, is_subagent=listed.is_subagent or of_subagents))
     return found
+
+
+def _named(listed: Listed, agent: Agent) -> tuple[bool, str]:
+    """Whether a session in an agent's place has a name as its agent gives, and its id."""
+    name = os.path.basename(listed.path)
+    match = _IDS[agent].fullmatch(name)
+    return (False, listed.id or _ENDING.sub("", name)) if match is None else (True, match[1])
 
 
 def _folders(root: str, tell: Callable[[StorageError], None]) -> Iterator[tuple[str, list[str]]]:
@@ -148,7 +155,8 @@ def find_sessions(
         prefix: The beginning of an id.
         folder: Where to look for logs of this package, by the ids in their headers and by their
             names; a few KB of each are read. Nothing below it is looked at.
-        homes: Where to look for other agents' sessions, by their names.
+        homes: Where to look for other agents' sessions, by their names; a few KB are read of those
+            that have another name than their agent gives.
         tell: Is told of each folder that cannot be read.
     """
     found = [*_logs(prefix, folder, tell), *_sessions(prefix, homes, tell)]
@@ -168,7 +176,7 @@ def _logs(prefix: str, folder: str, tell: Callable[[StorageError], None]) -> Ite
         tell(error)
         return
     for log in sorted(listed):
-        stem = re.sub(rf"{_SUFFIX}\Z", "", os.path.basename(log.path))
+        stem = _ENDING.sub("", os.path.basename(log.path))
         names = [name for name in (log.id, stem) if name is not None and name.startswith(prefix)]
         if log.format is not None and names:
             yield Found(path=os.path.normpath(log.path), id=names[0], format=log.format)
@@ -177,7 +185,26 @@ def _logs(prefix: str, folder: str, tell: Callable[[StorageError], None]) -> Ite
 def _sessions(prefix: str, homes: Iterable[Home], tell: Callable[[StorageError], None]) -> Iterator[Found]:
     for home in homes:
         for folder, names in _folders(home.folder, tell):
+            others = set()
             for name in sorted(names):
                 match = _IDS[home.agent].fullmatch(name)
-                if match is not None and match[1].startswith(prefix) and ".details." not in name:
+                if match is None:
+                    others.add(name)
+                elif match[1].startswith(prefix) and ".details." not in name:
                     yield Found(path=os.path.join(folder, name), id=match[1], format=home.agent)
+            if others:
+                yield from _named_otherwise(prefix, folder, others, home.agent, tell)
+
+
+def _named_otherwise(
+    prefix: str, folder: str, names: Collection[str], agent: Agent, tell: Callable[[StorageError], None]
+) -> Iterator[Found]:
+    try:
+        there = look_into(folder, names.__contains__)
+    except StorageError as error:
+        tell(error)
+        return
+    for listed in sorted(there):
+        _, name = _named(listed, agent)
+        if listed.format is not None and name.startswith(prefix):
+            yield Found(path=listed.path, id=name, format=listed.format)
