@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 
 import orjson
 
@@ -19,8 +19,11 @@ from ..findings import Change, ChangeKind, Finding, Severity
 __all__ = [
     "Api",
     "IdRule",
+    "NameRule",
     "Notes",
+    "OfModel",
     "Rule",
+    "Terms",
     "clean_text",
     "fresh_ids",
     "has_surrogate",
@@ -74,12 +77,22 @@ def rule_of(page: str) -> Callable[..., tuple[str, Rule]]:
 
 
 class Notes:
-    """The changes that a step made, in order."""
+    """The changes that a step made, in order.
 
-    __slots__ = ("changes",)
+    Attributes:
+        changes: They.
+        terms: What the API that renders asks for; each API says so when it begins.
+    """
+
+    __slots__ = ("changes", "terms")
 
     def __init__(self) -> None:
         self.changes: Final[list[Change]] = []
+        self.terms: Terms | None = None
+
+    def asks(self, rule: str) -> bool:
+        """Whether what breaks a rule is to be mended: not where a table turns it off."""
+        return self.terms is None or self.terms.asks(rule)
 
     def add(
         self,
@@ -138,6 +151,15 @@ class Api(Protocol):
         ...
 
 
+@runtime_checkable
+class OfModel(Protocol):
+    """An API that asks one model for another thing than the next."""
+
+    def of_model(self, model: str) -> Api:
+        """The same API as this model has it."""
+        ...
+
+
 # ---------------------------------------------------------------------------------- ids
 
 
@@ -157,11 +179,28 @@ class IdRule:
     def other(self, call_id: str, salt: str) -> str:
         """An id that may be sent in the place of ``call_id``; the same one each time.
 
-        It keeps what it can of the old id, for people, and ends with a digest of all of it.
+        It keeps what it can of the old id, for people, and ends with a digest of all of it. Where
+        there is no room for that, or such an id would not fit, it is letters and digits alone.
         """
-        kept = re.sub(r"[^A-Za-z0-9_-]", "_", call_id)[: self.length - 13] or "call"
-        digest = sha256(f"{salt}\0{call_id}".encode("utf-8", "surrogatepass")).hexdigest()[:12]
-        return f"{kept}_{digest}"
+        digest = sha256(f"{salt}\0{call_id}".encode("utf-8", "surrogatepass"))
+        if self.length > 13:
+            kept = re.sub(r"[^A-Za-z0-9_-]", "_", call_id)[: self.length - 13] or "call"
+            made = f"{kept}_{digest.hexdigest()[:12]}"
+            if self.pattern.fullmatch(made):
+                return made
+        return _letters(int.from_bytes(digest.digest(), "big"), min(self.length, 40))
+
+
+_LETTERS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+def _letters(number: int, length: int) -> str:
+    """So many letters and digits, made of a large number."""
+    made = []
+    for _ in range(length):
+        number, place = divmod(number, len(_LETTERS))
+        made.append(_LETTERS[place])
+    return "".join(made)
 
 
 def fresh_ids(
@@ -181,6 +220,7 @@ def fresh_ids(
     used: set[str] = set()
     numbers: dict[str, int] = {}
     dealt: dict[str, deque[str]] = {}
+    is_asked = notes.asks("call-id")
     for piece, calls, outputs in pieces:
         new_outputs: Sequence[str] = outputs
         if outputs:
@@ -198,7 +238,7 @@ def fresh_ids(
             for place, call_id in enumerate(calls):
                 new = call_id
                 number = numbers.get(call_id, 0)  # those before it are taken
-                while new in used or not rule.fits(new):
+                while new in used or (is_asked and not rule.fits(new)):
                     salt = f"{number}" if call_id else f"{piece.entry} {place} {number}"
                     new = rule.other(call_id, salt)
                     number += 1
@@ -224,6 +264,68 @@ def safe_name(name: str, length: int) -> str:
     if len(kept) <= length:
         return kept
     return f"{kept[: length - 9]}_{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+
+
+@dataclass(frozen=True, slots=True)
+class NameRule:
+    """What the name of a tool may be."""
+
+    pattern: re.Pattern[str]
+    length: int
+
+    def fits(self, name: Any) -> bool:
+        """Whether a name may be sent as it is."""
+        return type(name) is str and len(name) <= self.length and self.pattern.fullmatch(name) is not None
+
+    def safe(self, name: str) -> str:
+        """A name that may be sent in its place; the same one each time, and itself if it fits."""
+        if self.fits(name):
+            return name
+        made = safe_name(name, self.length)
+        if self.fits(made):
+            return made
+        digest = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+        return f"t{digest}"[: min(self.length, 13)]
+
+
+# -------------------------------------------------------------------------------- terms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What an API asks for, as far as that is data: what a table of a user can change of it.
+
+    Attributes:
+        name: What a target calls the API.
+        rules: All that it demands, by the ids of the rules.
+        ids: What a call id may be.
+        names: What the name of a tool may be.
+        off: The rules that are not asked for: neither found nor mended.
+    """
+
+    name: str
+    rules: Mapping[str, Rule]
+    ids: IdRule
+    names: NameRule
+    off: frozenset[str] = frozenset()
+
+    def asks(self, rule: str) -> bool:
+        """Whether what breaks a rule is to be mended: it is asked for, and no mere note."""
+        if rule in self.off:
+            return False
+        known = self.rules.get(rule)
+        return known is None or known.severity != "note"
+
+    def heard(self, found: Iterable[Finding]) -> Iterator[Finding]:
+        """Findings without those of rules that are off, and each as bad as its rule says."""
+        for finding in found:
+            if finding.rule in self.off:
+                continue
+            rule = self.rules[finding.rule]
+            if rule.severity != finding.severity:
+                advice = "" if rule.severity == "note" else finding.advice
+                finding = replace(finding, severity=rule.severity, advice=advice)  # noqa: PLW2901
+            yield finding
 
 
 # --------------------------------------------------------------------------------- text

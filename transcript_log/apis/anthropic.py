@@ -16,7 +16,7 @@ from .._pieces import Joint, Piece
 from ..entries import Item
 from ..findings import Finding
 from ..items.shapes import blocks_of, holds_outputs_alone, shape_of
-from ._base import IdRule, Notes, Rule, fresh_ids, has_surrogate, rule_of, safe_name, word
+from ._base import IdRule, NameRule, Notes, Rule, fresh_ids, has_surrogate, rule_of, word
 from ._neutral import Block, Call, File, Image, Output, Text, Thought, arguments_object, read
 from ._telling import in_own_shape, named, tell_arguments, tell_nothing_left, tell_unsaid
 from .chat import NO_OUTPUT
@@ -164,7 +164,7 @@ _RULES: Final[Mapping[str, Rule]] = dict(
 )
 
 _IDS: Final = IdRule(re.compile(r"[A-Za-z0-9_-]+"), 64, unique=True)
-_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_NAMES: Final = NameRule(re.compile(r"[A-Za-z0-9_-]+"), 128)
 _MESSAGE_KEYS: Final = frozenset({"role", "content"})
 _KEYS: Final[Mapping[str, frozenset[str]]] = {
     "text": frozenset({"type", "text", "cache_control", "citations"}),
@@ -336,8 +336,7 @@ class _Turns:
                 or type(call_id) is not str
                 or call_id in self._all
                 or not _IDS.fits(call_id)
-                or type(name) is not str
-                or _NAME.fullmatch(name) is None
+                or not _NAMES.fits(name)
                 or type(block.get("input")) is not dict
                 or not block.keys() <= _KEYS["tool_use"]
             ):
@@ -409,7 +408,7 @@ class _Turns:
         self._all.add(call_id)
         self._asked[call_id] = False
         name = block.get("name")
-        if type(name) is not str or _NAME.fullmatch(name) is None:
+        if not _NAMES.fits(name):
             yield _RULES["name"].at(place, f"{name!r} is no name of a tool", call_id)
         if type(block.get("input")) is not dict:
             yield _RULES["arguments"].at(place, "the input is no object", call_id)
@@ -589,7 +588,7 @@ def _mended_block(block: Any, piece: Piece, notes: Notes) -> Any:
 def _mended_use(block: Mapping[str, Any], piece: Piece, notes: Notes) -> Mapping[str, Any]:
     call_id = block.get("id")
     name = block.get("name")
-    safe = safe_name(name if type(name) is str else "", 128)
+    safe = _NAMES.safe(word(name))
     if safe != name:
         notes.add("rewritten", "name", f"the tool {name!r} goes as {safe!r}", piece, call=call_id)
         block = {**block, "name": safe}
@@ -746,7 +745,7 @@ def _rendered(piece: Piece, notes: Notes) -> list[Piece]:
 
 
 def _use(call: Call, piece: Piece, notes: Notes) -> dict[str, Any]:
-    name = named(call, 128, piece, notes)
+    name = named(call, _NAMES, piece, notes)
     value, is_object = arguments_object(call)
     if not is_object:
         tell_arguments(call.id, piece, notes)

@@ -19,12 +19,12 @@ from ..findings import Finding
 from ..items.shapes import is_from_model, shape_of
 from ._base import (
     IdRule,
+    NameRule,
     Notes,
     Rule,
     fresh_ids,
     has_surrogate,
     rule_of,
-    safe_name,
     word,
 )
 from ._neutral import Block, Call, File, Image, Output, Text, Thought, arguments_text, read
@@ -188,7 +188,7 @@ _ADDED_KEYS: Final = frozenset(
 )
 """What libraries and servers put on items, and the API refuses to take back."""
 
-_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_NAMES: Final = NameRule(re.compile(r"[A-Za-z0-9_-]+"), 64)
 
 
 class OpenAIResponses:
@@ -362,7 +362,7 @@ def _check_message(place: int, item: Item) -> Iterator[Finding]:
 
 def _check_call(place: int, item: Item, kind: str, call_id: str) -> Iterator[Finding]:
     name = item.get("name")
-    if type(name) is not str or _NAME.fullmatch(name) is None:
+    if not _NAMES.fits(name):
         yield _RULES["name"].at(place, f"{name!r} is no name of a tool", call_id)
     if kind == "custom_tool_call":
         if type(item.get("input")) is not str:
@@ -480,7 +480,7 @@ def _mended(piece: Piece, notes: Notes) -> Piece | None:
         notes.add("rewritten", "foreign-shape", "the checkpoint goes by its type of today", piece)
     if kind in ("function_call", "custom_tool_call"):
         name = item.get("name")
-        safe = safe_name(name if type(name) is str else "", 64)
+        safe = _NAMES.safe(word(name))
         if safe != name:
             new["name"] = safe
             notes.add(
@@ -706,7 +706,7 @@ def _signed_message(part: dict[str, Any], signature: str) -> dict[str, Any]:
 
 
 def _call_item(call: Call, item_id: str, piece: Piece, notes: Notes) -> dict[str, Any]:
-    name = named(call, 64, piece, notes)
+    name = named(call, _NAMES, piece, notes)
     if call.kind == "custom" and type(call.arguments) is str:
         return {"type": "custom_tool_call", "call_id": call.id, "name": name, "input": call.arguments}
     text, is_object = arguments_text(call)
