@@ -51,6 +51,13 @@ BINDINGS: Final[Mapping[str, Binding]] = {
     "openai-responses": Binding(True, "https://github.com/openai/codex/issues/17541", "2026-04-12"),
     # Reasoning comes as plain text there, which any model of the same host takes back.
     "openai-chat": Binding(False, "https://api-docs.deepseek.com/guides/thinking_mode", "2026-12-01"),
+    "deepseek-chat": Binding(False, "https://api-docs.deepseek.com/guides/thinking_mode", "2026-12-01"),
+    # It is plain text there too, but models that do not think refuse the parts that it stands in.
+    "mistral-chat": Binding(
+        True,
+        "https://github.com/mistralai/mistral-common/blob/main/src/mistral_common/protocol/instruct/validator.py",
+        "2026-12-01",
+    ),
     # A model that cannot read another's thinking leaves it out itself; the provider asks that
     # it be sent all the same.
     "anthropic-messages": Binding(
@@ -68,7 +75,7 @@ class Target:
 
     Attributes:
         api: The shape of the request: ``"openai-responses"``, ``"openai-chat"``,
-            ``"anthropic-messages"``.
+            ``"anthropic-messages"``, or another of :data:`transcript_log.apis.APIS`.
         model: The name that is requested, never the dated one that comes back.
         platform: Who runs it: ``"direct"`` for the provider itself, or a cloud or gateway.
         account: The organisation or key, where private content is bound to it.

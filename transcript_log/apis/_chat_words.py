@@ -78,7 +78,7 @@ def _is_own(item: Item, dialect: ChatDialect) -> bool:
         return False
     if item.get("type", "message") != "message" or (item.get("tool_calls") and speaker != "assistant"):
         return False
-    if dialect.keys is not None and type(item.get("refusal")) is str and item["refusal"]:
+    if type(item.get("refusal")) is str and item["refusal"] and "refusal" not in dialect.parts["assistant"]:
         return False  # it has no place of its own there, and goes as text
     content = item.get("content")
     if type(content) is list:

@@ -243,7 +243,7 @@ def _output(part: items.ToolOutputPart) -> Output:
 _WIRE_FIELDS: Final = frozenset({"reasoning_content", "reasoning", "reasoning_text"})
 _TEXTS: Final = frozenset({"text", "input_text", "output_text", "summary_text", "reasoning_text"})
 _IMAGES: Final = frozenset({"image", "input_image", "image_url", "output_image", "computer_screenshot"})
-_FILES: Final = frozenset({"document", "input_file", "file"})
+_FILES: Final = frozenset({"document", "input_file", "file", "document_url"})
 
 
 def read_block(block: Any) -> Block:
@@ -263,11 +263,11 @@ def read_block(block: Any) -> Block:
     if kind == "refusal":
         return Text(str(block.get("refusal") or ""))
     if kind in ("thinking", "redacted_thinking"):
-        thought, mark = block.get("thinking"), block.get("thinkingSignature")
+        mark = block.get("thinkingSignature")
         mark = mark if type(mark) is str else ""
         is_key = mark in _WIRE_FIELDS
         return Thought(
-            thought if type(thought) is str else "",
+            items.thought_in(block),
             "" if is_key else mark,
             block.get("redacted") is True,
             mark if is_key else "",
@@ -335,7 +335,17 @@ def _file(block: Mapping[str, Any]) -> File | None:
             return File(name, head[5:-7] or "application/pdf", data=body)
         return File(name, data=data)
     link = held.get("file_url")
-    return File(name, url=link) if type(link) is str else None
+    if type(link) is str:
+        return File(name, url=link)
+    link = block.get("document_url")  # of Mistral
+    if type(link) is not str:
+        return None
+    name = block.get("document_name")
+    name = name if type(name) is str else None
+    head, comma, body = link.partition(",")
+    if comma and head.startswith("data:") and head.endswith(";base64"):
+        return File(name, head[5:-7] or "application/pdf", data=body)
+    return File(name, url=link)
 
 
 def _or(value: Any, other: str) -> str:
