@@ -222,7 +222,7 @@ def _with_call_keys(
     why = f"the call goes without {gone}"
     notes.add("rewritten", "foreign-key", why, piece, call=call.get("id"), item=piece.item)
     kept = {key: value for key, value in call.items() if key in known}
-    return {**kept, kind: {key: value for key, value in body.items() if key not in extra}}
+    return {**kept, kind: {key: value for key, value in body.items() if key in ("name", "arguments")}}
 
 
 def _with_call_ids(pieces: list[Piece], notes: Notes, dialect: ChatDialect) -> list[Piece]:
