@@ -47,7 +47,7 @@ class ChatDialect(Terms):
             :data:`FOREIGN_KEYS`.
         part_keys: Of the types of parts whose keys are counted, those keys.
         part_values: Of a type of part that other APIs have as well, the key that tells it apart,
-            and the type of its value.
+            and the types that its value may have.
         call_keys: The keys of a call; None where they are not counted.
         kinds: The kinds of calls.
         speakers: What another role goes as.
@@ -61,7 +61,7 @@ class ChatDialect(Terms):
     parts: Mapping[Any, frozenset[str]]
     keys: Mapping[Any, frozenset[str]] | None = None
     part_keys: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    part_values: Mapping[str, tuple[str, type]] = field(default_factory=dict)
+    part_values: Mapping[str, tuple[str, tuple[type, ...]]] = field(default_factory=dict)
     call_keys: frozenset[str] | None = None
     kinds: tuple[str, ...] = ("function", "custom")
     speakers: Mapping[str, str] = field(default_factory=dict)
@@ -84,7 +84,7 @@ class ChatDialect(Terms):
         if allowed is None or kind not in allowed:
             return False
         told = self.part_values.get(kind)
-        return told is None or type(part.get(told[0])) is told[1]
+        return told is None or type(part.get(told[0])) in told[1]
 
     def spare(self, part: Mapping[str, Any]) -> set[str]:
         """The keys that a part of this API may not bear."""

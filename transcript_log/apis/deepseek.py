@@ -103,6 +103,7 @@ _DIALECT: Final = ChatDialect(
     ids=OPENAI_CHAT.terms.ids,
     names=OPENAI_CHAT.terms.names,
     parts=dict.fromkeys(("user", "assistant", "system", "tool"), _TEXT),
+    part_values={"text": ("text", (str,)), "image_url": ("image_url", (dict,))},
     kinds=("function",),
     speakers={"developer": "system"},
     # Null beside reasoning was refused (https://github.com/can1357/oh-my-pi/pull/788, 2026-04-26).

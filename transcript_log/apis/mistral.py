@@ -17,6 +17,7 @@ from ..entries import Item
 from ..findings import Finding
 from ._base import IdRule, Notes, Rule, rule_of
 from ._dialect import ChatDialect
+from .anthropic import OPENING
 from .chat import CHAT_RULES, OPENAI_CHAT, ChatCompletions
 
 __all__ = ["BRIDGE", "MISTRAL_CHAT", "MistralChat"]
@@ -54,6 +55,7 @@ _RULES: Final[Mapping[str, Rule]] = {
                 "https://github.com/OpenHands/OpenHands/issues/8685",
                 "2025-05-24",
             ),
+            _rule("first-user", "The first message is none of an assistant with calls."),
             _rule(
                 "role-order",
                 "After the output of a tool the assistant speaks, and the system before the assistant does.",
@@ -116,10 +118,12 @@ _DIALECT: Final = ChatDialect(
         "thinking": _THINKING,
     },
     part_values={
-        "document_url": ("document_url", str),
-        "file": ("file_id", str),
-        "input_audio": ("input_audio", str),
-        "thinking": ("thinking", list),
+        "document_url": ("document_url", (str,)),
+        "file": ("file_id", (str,)),
+        "image_url": ("image_url", (str, dict)),
+        "input_audio": ("input_audio", (str,)),
+        "text": ("text", (str,)),
+        "thinking": ("thinking", (list,)),
     },
     call_keys=frozenset({"id", "type", "index", "function"}),
     kinds=("function",),
@@ -138,6 +142,8 @@ class MistralChat(ChatCompletions):
 
     def _found(self, items: Sequence[Item]) -> Iterator[Finding]:
         yield from super()._found(items)
+        if items and _is_calling(items[0]):
+            yield _RULES["first-user"].at(0, "the first message is of an assistant that calls")
         last: Any = None
         for place, message in enumerate(items):
             speaker = message.get("role")
@@ -174,7 +180,15 @@ class MistralChat(ChatCompletions):
                     notes.add("added", "role-order", why, piece)
                     out.append(Piece({"role": "assistant", "content": BRIDGE}, why="bridge"))
             out.append(piece)
+        if out and _is_calling(out[0].item) and notes.asks("first-user"):
+            notes.add("added", "first-user", "a first message of the user was put before it", out[0])
+            out.insert(0, Piece({"role": "user", "content": OPENING}, why="opening"))
         return out
+
+
+def _is_calling(item: Item) -> bool:
+    """Whether a message is of an assistant with calls."""
+    return item.get("role") == "assistant" and bool(item.get("tool_calls"))
 
 
 def _is_after(speaker: Any, last: Any) -> bool:
