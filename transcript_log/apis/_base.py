@@ -17,7 +17,9 @@ from ..entries import Item
 from ..findings import Change, ChangeKind, Finding, Severity
 
 __all__ = [
+    "Amendable",
     "Api",
+    "Demand",
     "IdRule",
     "NameRule",
     "Notes",
@@ -93,6 +95,12 @@ class Notes:
     def asks(self, rule: str) -> bool:
         """Whether what breaks a rule is to be mended: not where a table turns it off."""
         return self.terms is None or self.terms.asks(rule)
+
+    @property
+    def names(self) -> NameRule:
+        """What the name of a tool may be where things are rendered."""
+        assert self.terms is not None
+        return self.terms.names
 
     def add(
         self,
@@ -300,14 +308,19 @@ class Terms:
         rules: All that it demands, by the ids of the rules.
         ids: What a call id may be.
         names: What the name of a tool may be.
+        optional: The rules that can be turned off. What the others ask for is done by the steps
+            before an API is asked, or is what rendering is.
         off: The rules that are not asked for: neither found nor mended.
+        demands: What is demanded beside all that.
     """
 
     name: str
     rules: Mapping[str, Rule]
     ids: IdRule
     names: NameRule
+    optional: frozenset[str] = frozenset()
     off: frozenset[str] = frozenset()
+    demands: tuple[Demand, ...] = ()
 
     def asks(self, rule: str) -> bool:
         """Whether what breaks a rule is to be mended: it is asked for, and no mere note."""
@@ -316,8 +329,11 @@ class Terms:
         known = self.rules.get(rule)
         return known is None or known.severity != "note"
 
-    def heard(self, found: Iterable[Finding]) -> Iterator[Finding]:
-        """Findings without those of rules that are off, and each as bad as its rule says."""
+    def heard(self, found: Iterable[Finding], items: Sequence[Item]) -> Iterator[Finding]:
+        """Findings without those of rules that are off, and each as bad as its rule says.
+
+        Those of the demands come last.
+        """
         for finding in found:
             if finding.rule in self.off:
                 continue
@@ -326,6 +342,46 @@ class Terms:
                 advice = "" if rule.severity == "note" else finding.advice
                 finding = replace(finding, severity=rule.severity, advice=advice)  # noqa: PLW2901
             yield finding
+        for demand in self.demands:
+            yield from demand.check(items)
+
+    def finished(self, pieces: list[Piece], notes: Notes) -> list[Piece]:
+        """Pieces that the API has rendered, with what the demands want."""
+        for demand in self.demands:
+            if self.asks(demand.rule.id):
+                pieces = [demand.mended(piece, notes) for piece in pieces]
+        return pieces
+
+
+@runtime_checkable
+class Amendable(Protocol):
+    """An API whose terms can be others."""
+
+    @property
+    def terms(self) -> Terms:
+        """What it asks for, as far as that is data."""
+        ...
+
+    def under(self, terms: Terms) -> Api:
+        """The same API under other terms; they are of the class that it has."""
+        ...
+
+
+class Demand(Protocol):
+    """A rule that somebody wrote down as data: see :mod:`.tables`."""
+
+    @property
+    def rule(self) -> Rule:
+        """The rule."""
+        ...
+
+    def check(self, items: Sequence[Item]) -> Iterator[Finding]:
+        """The items that break it."""
+        ...
+
+    def mended(self, piece: Piece, notes: Notes) -> Piece:
+        """A piece under it; the same one if it is already."""
+        ...
 
 
 # --------------------------------------------------------------------------------- text

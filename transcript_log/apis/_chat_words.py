@@ -181,7 +181,7 @@ def _mended_calls(calls: list[Any], piece: Piece, notes: Notes, dialect: ChatDia
         found = body_of(call, dialect)
         if part is not None and found is None and part.kind == "custom" and type(call.get("custom")) is dict:
             given = Call(part.id or "", part.name, part.arguments, "custom")
-            out.append(_call_entry(given, piece, notes, dialect))
+            out.append(_call_entry(given, piece, notes))
             continue
         if part is None or found is None:
             notes.add("left-out", "foreign-shape", "an entry of the calls is no call", piece, item=piece.item)
@@ -280,7 +280,7 @@ def _rendered(piece: Piece, notes: Notes, dialect: ChatDialect) -> tuple[list[Pi
     for block in neutral.blocks:
         match block:
             case Call():
-                calls.append(_call_entry(block, piece, notes, dialect))
+                calls.append(_call_entry(block, piece, notes))
             case Output():
                 say()
                 text = _output_text(block, dialect)
@@ -346,8 +346,8 @@ def _content(parts: list[dict[str, Any]], nothing: Any) -> Any:
     return list(parts)
 
 
-def _call_entry(call: Call, piece: Piece, notes: Notes, dialect: ChatDialect) -> dict[str, Any]:
-    name = named(call, dialect.names, piece, notes)
+def _call_entry(call: Call, piece: Piece, notes: Notes) -> dict[str, Any]:
+    name = named(call, piece, notes)
     text, is_object = arguments_text(call)
     if not is_object:
         tell_arguments(call.id, piece, notes)

@@ -8,7 +8,7 @@ from typing import Any
 from .._pieces import Piece
 from ..items import calls_and_outputs
 from ..items.shapes import Shape, shape_of
-from ._base import NameRule, Notes
+from ._base import Notes
 from ._neutral import Block, Call, File, Hosted, Image, Output, Thought, Unknown, read_block
 
 __all__ = ["in_own_shape", "named", "tell_arguments", "tell_error_flag", "tell_nothing_left", "tell_unsaid"]
@@ -51,11 +51,11 @@ def tell_arguments(call_id: object, piece: Piece, notes: Notes) -> None:
     notes.add("rewritten", "arguments", why, piece, call=call_id, item=piece.item)
 
 
-def named(call: Call, rule: NameRule, piece: Piece, notes: Notes) -> str:
-    """The name of a call as an API takes it; tells if that is another."""
-    if rule.fits(call.name) or not notes.asks("name"):
+def named(call: Call, piece: Piece, notes: Notes) -> str:
+    """The name of a call as the API takes it; tells if that is another."""
+    if notes.names.fits(call.name) or not notes.asks("name"):
         return call.name
-    name = rule.safe(call.name)
+    name = notes.names.safe(call.name)
     if name != call.name:
         notes.add("rewritten", "name", f"the tool {call.name!r} goes as {name!r}", piece, call=call.id)
     return name

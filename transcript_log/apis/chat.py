@@ -14,7 +14,7 @@ from .._pairing import Order
 from .._pieces import Piece
 from ..entries import Item
 from ..findings import Finding
-from ._base import IdRule, NameRule, Notes, Rule, rule_of
+from ._base import IdRule, NameRule, Notes, Rule, Terms, rule_of
 from ._chat_checking import check_chat
 from ._chat_words import NO_OUTPUT, NOT_SHOWN, SEE_BELOW, render_chat
 from ._dialect import ChatDialect
@@ -134,6 +134,7 @@ _OPENAI: Final = ChatDialect(
         "tool": _TEXT,
         "function": _TEXT,
     },
+    optional=frozenset({"arguments", "blank-text", "call-id", "foreign-key", "name"}),
 )
 
 
@@ -162,14 +163,22 @@ class ChatCompletions:
 
     def check(self, items: Sequence[Item], *, paused: bool = False) -> Iterator[Finding]:  # noqa: ARG002
         """See :meth:`Api.check`."""
-        return self.terms.heard(self._found(items))
+        return self.terms.heard(self._found(items), items)
 
     def _found(self, items: Sequence[Item]) -> Iterator[Finding]:
         return check_chat(items, self.terms)
 
     def render(self, pieces: Sequence[Piece], notes: Notes, *, paused: bool = False) -> list[Piece]:  # noqa: ARG002
         """See :meth:`Api.render`."""
+        return self.terms.finished(self._rendered(pieces, notes), notes)
+
+    def _rendered(self, pieces: Sequence[Piece], notes: Notes) -> list[Piece]:
         return render_chat(pieces, notes, self.terms)
+
+    def under(self, terms: Terms) -> ChatCompletions:
+        """See :meth:`Amendable.under`."""
+        assert isinstance(terms, ChatDialect)
+        return type(self)(terms)
 
 
 class OpenAIChat(ChatCompletions):

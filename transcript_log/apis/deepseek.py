@@ -110,6 +110,7 @@ _DIALECT: Final = ChatDialect(
     nothing="",
     documents="",
     thoughts=_KEY,
+    optional=OPENAI_CHAT.terms.optional | {"reasoning-missing", "reasoning-refused"},
     off=frozenset({"reasoning-refused"}),
 )
 
@@ -147,9 +148,8 @@ class DeepSeekChat(ChatCompletions):
         if items and items[-1].get("role") == "assistant" and items[-1].get("prefix") is not True:
             yield _RULES["ends-with-assistant"].at(len(items) - 1, "the last message is the assistant's")
 
-    def render(self, pieces: Sequence[Piece], notes: Notes, *, paused: bool = False) -> list[Piece]:
-        """See :meth:`Api.render`."""
-        out = super().render(pieces, notes, paused=paused)
+    def _rendered(self, pieces: Sequence[Piece], notes: Notes) -> list[Piece]:
+        out = super()._rendered(pieces, notes)
         if notes.asks("reasoning-refused"):
             return [_without(piece, notes) for piece in out]
         if notes.asks("reasoning-missing"):

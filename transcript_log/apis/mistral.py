@@ -131,6 +131,7 @@ _DIALECT: Final = ChatDialect(
     nothing="",
     documents="document_url",
     thoughts="thinking",
+    optional=OPENAI_CHAT.terms.optional | {"first-user", "prefix", "role-order"},
 )
 
 
@@ -155,9 +156,8 @@ class MistralChat(ChatCompletions):
         if items and last == "assistant" and items[-1].get("prefix") is not True:
             yield _RULES["ends-with-assistant"].at(len(items) - 1, "the last message is the assistant's")
 
-    def render(self, pieces: Sequence[Piece], notes: Notes, *, paused: bool = False) -> list[Piece]:
-        """See :meth:`Api.render`."""
-        rendered = super().render(pieces, notes, paused=paused)
+    def _rendered(self, pieces: Sequence[Piece], notes: Notes) -> list[Piece]:
+        rendered = super()._rendered(pieces, notes)
         out: list[Piece] = []
         is_ordered = notes.asks("role-order")
         for place, piece in enumerate(rendered):

@@ -22,6 +22,7 @@ from ._base import (
     NameRule,
     Notes,
     Rule,
+    Terms,
     fresh_ids,
     has_surrogate,
     rule_of,
@@ -126,7 +127,13 @@ _RULES: Final[Mapping[str, Rule]] = dict(
     ]
 )
 
-_IDS: Final = IdRule(re.compile(r"[^\ud800-\udfff]+"), 64, unique=True)
+_TERMS: Final = Terms(
+    name="openai-responses",
+    rules=_RULES,
+    ids=IdRule(re.compile(r"[^\ud800-\udfff]+"), 64, unique=True),
+    names=NameRule(re.compile(r"[A-Za-z0-9_-]+"), 64),
+    optional=frozenset({"blank-text", "call-id", "foreign-key", "item-id", "name"}),
+)
 _ITEM_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _PREFIXES: Final = {
     "function_call": "fc",
@@ -188,21 +195,37 @@ _ADDED_KEYS: Final = frozenset(
 )
 """What libraries and servers put on items, and the API refuses to take back."""
 
-_NAMES: Final = NameRule(re.compile(r"[A-Za-z0-9_-]+"), 64)
-
 
 class OpenAIResponses:
     """The rules and the words of the Responses API."""
 
-    name: Final = "openai-responses"
     items_key: Final = "input"
     order: Final[Order] = "responses"
-    rules: Final = _RULES
+
+    def __init__(self, terms: Terms = _TERMS) -> None:
+        self.terms: Final = terms
+
+    @property
+    def name(self) -> str:
+        """See :attr:`Api.name`."""
+        return self.terms.name
+
+    @property
+    def rules(self) -> Mapping[str, Rule]:
+        """See :attr:`Api.rules`."""
+        return self.terms.rules
+
+    def under(self, terms: Terms) -> OpenAIResponses:
+        """See :meth:`Amendable.under`."""
+        return OpenAIResponses(terms)
 
     # ------------------------------------------------------------------------- checking
 
     def check(self, items: Sequence[Item], *, paused: bool = False) -> Iterator[Finding]:  # noqa: ARG002
         """See :meth:`Api.check`."""
+        return self.terms.heard(self._found(items), items)
+
+    def _found(self, items: Sequence[Item]) -> Iterator[Finding]:
         if not items:
             yield _RULES["empty-input"].at(None, "there is nothing to send")
         calls: dict[str, tuple[int, str]] = {}
@@ -220,7 +243,7 @@ class OpenAIResponses:
                 pass  # the server ran that search itself
             elif kind in _CALLS:
                 call_id = _asked_id(item)
-                if type(call_id) is not str or not 0 < len(call_id) <= 64:
+                if type(call_id) is not str or not self.terms.ids.fits(call_id):
                     yield _RULES["call-id"].at(
                         place, "the call id is missing, empty or too long", word(call_id)
                     )
@@ -229,7 +252,7 @@ class OpenAIResponses:
                     yield _RULES["call-twice"].at(place, "a call before it has the same id", call_id)
                 calls[call_id] = (place, kind)
                 if kind in ("function_call", "custom_tool_call"):
-                    yield from _check_call(place, item, kind, call_id)
+                    yield from _check_call(place, item, kind, call_id, self.terms.names)
             elif kind in _OUTPUTS:
                 call_id = str(_answered_id(item))
                 asked = calls.get(call_id)
@@ -284,6 +307,10 @@ class OpenAIResponses:
 
     def render(self, pieces: Sequence[Piece], notes: Notes, *, paused: bool = False) -> list[Piece]:  # noqa: ARG002
         """See :meth:`Api.render`."""
+        notes.terms = self.terms
+        return self.terms.finished(self._rendered(pieces, notes), notes)
+
+    def _rendered(self, pieces: Sequence[Piece], notes: Notes) -> list[Piece]:
         out: list[Piece] = []
         reasoning_ids: set[str] = set()
         orphaned = False
@@ -311,7 +338,7 @@ class OpenAIResponses:
         out = _with_output_kinds(out, notes)
         out = _without_lone_reasoning(out, notes)
         out = _with_item_ids(out, notes)
-        return _with_call_ids(_with_split_ids(out, ids), notes)
+        return _with_call_ids(_with_split_ids(out, ids), notes, self.terms.ids)
 
 
 def _is_plain(item: Item) -> bool:
@@ -360,9 +387,9 @@ def _check_message(place: int, item: Item) -> Iterator[Finding]:
         yield _RULES["blank-text"].at(place, "the text is blank")
 
 
-def _check_call(place: int, item: Item, kind: str, call_id: str) -> Iterator[Finding]:
+def _check_call(place: int, item: Item, kind: str, call_id: str, names: NameRule) -> Iterator[Finding]:
     name = item.get("name")
-    if not _NAMES.fits(name):
+    if not names.fits(name):
         yield _RULES["name"].at(place, f"{name!r} is no name of a tool", call_id)
     if kind == "custom_tool_call":
         if type(item.get("input")) is not str:
@@ -446,17 +473,17 @@ def _mended(piece: Piece, notes: Notes) -> Piece | None:
     if kind == "reasoning":
         return _mended_reasoning(piece, notes)
     extra = item.keys() - _MESSAGE_KEYS if kind == "message" else item.keys() & _ADDED_KEYS
-    if extra:
+    if extra and (notes.asks("foreign-key") or shape_of(piece.item) == "pi"):
         item = {key: value for key, value in item.items() if key not in extra}
         if shape_of(piece.item) != "pi":
             told = ", ".join(sorted(extra))
             notes.add("rewritten", "foreign-key", f"the {kind} goes without {told}", piece)
     if kind == "message":
         content = item.get("content")
-        if type(content) is list and any(map(_is_blank, content)):
+        if type(content) is list and any(map(_is_blank, content)) and notes.asks("blank-text"):
             content = new["content"] = [part for part in content if not _is_blank(part)]
             notes.add("left-out", "blank-text", "blank text was taken out", piece, item=piece.item)
-        if not content or (type(content) is str and content.isspace()):
+        if not content or (type(content) is str and content.isspace() and notes.asks("blank-text")):
             notes.add("left-out", "content", "nothing is left of the message", piece, item=piece.item)
             return None
     elif kind == "function_call":
@@ -480,8 +507,8 @@ def _mended(piece: Piece, notes: Notes) -> Piece | None:
         notes.add("rewritten", "foreign-shape", "the checkpoint goes by its type of today", piece)
     if kind in ("function_call", "custom_tool_call"):
         name = item.get("name")
-        safe = _NAMES.safe(word(name))
-        if safe != name:
+        safe = notes.names.safe(word(name))
+        if safe != name and notes.asks("name"):
             new["name"] = safe
             notes.add(
                 "rewritten", "name", f"the tool {name!r} goes as {safe!r}", piece, call=item.get("call_id")
@@ -592,7 +619,7 @@ def _with_item_ids(pieces: list[Piece], notes: Notes) -> list[Piece]:
         if item_id is None or piece.item.get("type") == "local_shell_call_output":
             continue
         kind = word(piece.item.get("type", "message"))
-        if not _is_item_id(item_id, kind):
+        if not _is_item_id(item_id, kind) and notes.asks("item-id"):
             rule, why = "item-id", f"the item id {item_id!r} is none of a {kind}"
         elif item_id in seen:
             rule, why = "item-id-twice", f"an item before it has the id {item_id!r}"
@@ -615,7 +642,7 @@ def _with_split_ids(pieces: list[Piece], ids: SplitIds) -> list[Piece]:
     return pieces
 
 
-def _with_call_ids(pieces: list[Piece], notes: Notes) -> list[Piece]:
+def _with_call_ids(pieces: list[Piece], notes: Notes, ids: IdRule) -> list[Piece]:
     """With call ids that this API takes, the same on call and output."""
     found = []
     places = []
@@ -627,14 +654,14 @@ def _with_call_ids(pieces: list[Piece], notes: Notes) -> list[Piece]:
         if kind in _CALLS or kind in _OUTPUTS:
             found.append((piece, own if kind in _CALLS else (), own if kind in _OUTPUTS else ()))
             places.append(place)
-    renamed = fresh_ids(_IDS, found, notes)
+    renamed = fresh_ids(ids, found, notes)
     for place, (piece, calls, outputs), (new_calls, new_outputs) in zip(places, found, renamed, strict=True):
         if new_calls is not calls or new_outputs is not outputs:
             new = (*new_calls, *new_outputs)[0]
-            ids = {"call_id": new}
+            named_by = {"call_id": new}
             if piece.item.get("type") == "local_shell_call_output":
-                ids["id"] = new
-            pieces[place] = piece.now({**piece.item, **ids}, "mended")
+                named_by["id"] = new
+            pieces[place] = piece.now({**piece.item, **named_by}, "mended")
     return pieces
 
 
@@ -706,7 +733,7 @@ def _signed_message(part: dict[str, Any], signature: str) -> dict[str, Any]:
 
 
 def _call_item(call: Call, item_id: str, piece: Piece, notes: Notes) -> dict[str, Any]:
-    name = named(call, _NAMES, piece, notes)
+    name = named(call, piece, notes)
     if call.kind == "custom" and type(call.arguments) is str:
         return {"type": "custom_tool_call", "call_id": call.id, "name": name, "input": call.arguments}
     text, is_object = arguments_text(call)
