@@ -82,6 +82,7 @@ FLOORS: Final = {
 
 IO: Final = frozenset(
     {
+        "apis.tables",
         "_following",
         "_forking",
         "_logfile.files",

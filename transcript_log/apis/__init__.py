@@ -53,7 +53,8 @@ def api_for(target: Target) -> Api:
     Raises:
         TargetError: It is not known here.
     """
-    api = api_of(target.api)
+    given = target.rules
+    api = given if isinstance(given, Api) else api_of(target.api)
     return api.of_model(target.model) if isinstance(api, OfModel) else api
 
 

@@ -119,6 +119,7 @@ class Notes:
         )
 
 
+@runtime_checkable
 class Api(Protocol):
     """One provider API: what it demands, and how items of any shape are said in its words."""
 
@@ -305,6 +306,8 @@ class Terms:
 
     Attributes:
         name: What a target calls the API.
+        wire: The API in whose words it answers, as :func:`~transcript_log.response.wire.raw_answer`
+            has them.
         rules: All that it demands, by the ids of the rules.
         ids: What a call id may be.
         names: What the name of a tool may be.
@@ -315,6 +318,7 @@ class Terms:
     """
 
     name: str
+    wire: str
     rules: Mapping[str, Rule]
     ids: IdRule
     names: NameRule
@@ -343,7 +347,8 @@ class Terms:
                 finding = replace(finding, severity=rule.severity, advice=advice)  # noqa: PLW2901
             yield finding
         for demand in self.demands:
-            yield from demand.check(items)
+            if demand.rule.id not in self.off:
+                yield from demand.check(items)
 
     def finished(self, pieces: list[Piece], notes: Notes) -> list[Piece]:
         """Pieces that the API has rendered, with what the demands want."""

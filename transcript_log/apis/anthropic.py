@@ -165,6 +165,7 @@ _RULES: Final[Mapping[str, Rule]] = dict(
 
 _TERMS: Final = Terms(
     name="anthropic-messages",
+    wire="anthropic-messages",
     rules=_RULES,
     ids=IdRule(re.compile(r"[A-Za-z0-9_-]+"), 64, unique=True),
     names=NameRule(re.compile(r"[A-Za-z0-9_-]+"), 128),

@@ -123,6 +123,7 @@ CHAT_RULES: Final[Mapping[str, Rule]] = dict(
 _TEXT: Final = frozenset({"text"})
 _OPENAI: Final = ChatDialect(
     name="openai-chat",
+    wire="openai-chat",
     rules=CHAT_RULES,
     ids=IdRule(re.compile(r"[^\ud800-\udfff]+"), 40, unique=False),
     names=NameRule(re.compile(r"[A-Za-z0-9_-]+"), 64),

@@ -99,6 +99,7 @@ _RULES: Final[Mapping[str, Rule]] = {
 _TEXT: Final = frozenset({"text"})
 _DIALECT: Final = ChatDialect(
     name="deepseek-chat",
+    wire="openai-chat",
     rules=_RULES,
     ids=OPENAI_CHAT.terms.ids,
     names=OPENAI_CHAT.terms.names,

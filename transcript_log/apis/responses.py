@@ -129,6 +129,7 @@ _RULES: Final[Mapping[str, Rule]] = dict(
 
 _TERMS: Final = Terms(
     name="openai-responses",
+    wire="openai-responses",
     rules=_RULES,
     ids=IdRule(re.compile(r"[^\ud800-\udfff]+"), 64, unique=True),
     names=NameRule(re.compile(r"[A-Za-z0-9_-]+"), 64),

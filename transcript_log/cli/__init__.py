@@ -24,6 +24,7 @@ from .import_ import import_
 from .inspect import inspect
 from .list import list_
 from .replay import replay
+from .rules import rules
 from .salvage import salvage
 from .stats import stats
 from .text import one_line, plain
@@ -82,5 +83,5 @@ def main() -> None:
         getattr(stream, "reconfigure", lambda **_: None)(errors="backslashreplace")
 
 
-for _command in (replay, inspect, context, diff, check, salvage, fork, list_, import_, stats, export):
+for _command in (replay, inspect, context, diff, check, rules, salvage, fork, list_, import_, stats, export):
     main.add_command(_command)
