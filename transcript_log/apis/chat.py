@@ -119,6 +119,7 @@ CHAT_RULES: Final[Mapping[str, Rule]] = dict(
         ),
     ]
 )
+"""The rules of OpenAI; a dialect has rows of its own in their place, and beside them."""
 
 _TEXT: Final = frozenset({"text"})
 _OPENAI: Final = ChatDialect(

@@ -93,7 +93,7 @@ _RULES: Final[Mapping[str, Rule]] = {
 _THINKING: Final = frozenset({"type", "thinking", "signature", "closed"})
 _DIALECT: Final = ChatDialect(
     name="mistral-chat",
-    wire="openai-chat",
+    wire="mistral-chat",
     rules=_RULES,
     ids=IdRule(re.compile(r"[A-Za-z0-9]{9}"), 9, unique=False),
     names=OPENAI_CHAT.terms.names,

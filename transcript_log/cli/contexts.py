@@ -80,7 +80,7 @@ def chosen_target(named: str | None, platform: str | None, rules: str | None = N
         found = own.get(api)
         if found is None:
             api_of(api)
-        return Target(api, model, platform or "direct", rules=found)
+        return Target(api, model, "direct" if platform is None else platform, rules=found)
     except TargetError as error:
         raise click.UsageError(str(error)) from error
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 import textwrap
 from collections.abc import Iterator
+from typing import Final
 
 import click
 
@@ -17,6 +17,9 @@ from .output import counted, echo, echo_json
 from .text import one_line
 
 __all__ = ["rules"]
+
+_WIDTH: Final = 100
+"""How long a line of a demand may be. Links are longer: cut, they would be no use."""
 
 
 @click.command()
@@ -75,7 +78,7 @@ def _as_json(api: Api, rule: Rule) -> dict[str, Json]:
 def _table(api: Api) -> Iterator[str]:
     """A few lines for each rule: what it demands beside its name, and below that who says so."""
     width = max((len(rule_id) for rule_id in api.rules), default=0)
-    room = max(40, min(110, shutil.get_terminal_size((100, 24)).columns) - width - 11)
+    room = _WIDTH - width - 11
     for rule in api.rules.values():
         first, *rest = textwrap.wrap(rule.demand, room) or [""]
         yield f"{rule.id:<{width}}  {_severity(api, rule):<7}  {first}"

@@ -168,10 +168,20 @@ def _anthropic(
     return answer
 
 
+def _deepseek(
+    id: str, model: str, text: str | None, calls: Sequence[ToolCall], usage: Usage, *, told: bool
+) -> dict[str, Any]:
+    """As a model answers that may think, and did not: it wants that back."""
+    answer = _chat(id, model, text, calls, usage, told=told)
+    message = answer["choices"][0]["message"]
+    message |= {"content": text or "", "reasoning_content": ""}
+    return answer
+
+
 _MAKERS: Final = {
     RESPONSES: _responses,
     CHAT: _chat,
-    "deepseek-chat": _chat,
+    "deepseek-chat": _deepseek,
     "mistral-chat": _chat,
     ANTHROPIC: _anthropic,
 }
