@@ -201,6 +201,6 @@ def test_a_second_model_on_the_same_log_makes_other_ids_and_the_same_run_the_sam
         response = parse_response(ScriptedModel(target, [[call("a"), call("b")]])(items))
         return [response.id, *(made.id for made in response.tool_calls)]
 
-    later = [*HELLO, {"role": "assistant", "content": "yes"}, {"role": "user", "content": "go on"}]
+    later = [*HELLO, {"role": "user", "content": "are you there?"}, {"role": "user", "content": "go on"}]
     assert ids(HELLO) == ids(HELLO)
     assert not set(ids(HELLO)) & set(ids(later))
