@@ -230,6 +230,7 @@ def fresh_ids(
     numbers: dict[str, int] = {}
     dealt: dict[str, deque[str]] = {}
     is_asked = notes.asks("call-id")
+    fits = rule.fits
     for piece, calls, outputs in pieces:
         new_outputs: Sequence[str] = outputs
         if outputs:
@@ -247,14 +248,17 @@ def fresh_ids(
             for place, call_id in enumerate(calls):
                 new = call_id
                 number = numbers.get(call_id, 0)  # those before it are taken
-                while new in used or (is_asked and not rule.fits(new)):
+                while new in used or (is_asked and not fits(new)):
                     salt = f"{number}" if call_id else f"{piece.entry} {place} {number}"
                     new = rule.other(call_id, salt)
                     number += 1
                 numbers[call_id] = number
                 used.add(new)
                 found.append(new)
-                dealt.setdefault(call_id, deque()).append(new)
+                queue = dealt.get(call_id)
+                if queue is None:
+                    dealt[call_id] = queue = deque()
+                queue.append(new)
                 if new != call_id:
                     notes.add("rewritten", "call-id", f"the call id goes as {new!r}", piece, call=call_id)
             if found != list(calls):

@@ -11,7 +11,7 @@ from ..findings import Finding
 from ._base import has_surrogate
 from ._dialect import FOREIGN_KEYS, ChatDialect
 
-__all__ = ["body_of", "check_chat", "is_blank", "may_be_empty"]
+__all__ = ["body_of", "check_chat", "is_blank", "is_plain", "may_be_empty"]
 
 
 def check_chat(items: Sequence[Item], dialect: ChatDialect) -> Iterator[Finding]:
@@ -35,7 +35,7 @@ def check_chat(items: Sequence[Item], dialect: ChatDialect) -> Iterator[Finding]
         elif waiting:
             yield from _unanswered(asked, waiting, dialect)
             waiting = {}
-        if not _is_plain(message, speaker, dialect):
+        if not is_plain(message, speaker, dialect):
             yield from _check_message(place, message, speaker, dialect)
         calls = message.get("tool_calls")
         if calls is not None and speaker != "assistant":
@@ -59,7 +59,7 @@ def _unanswered(place: int, waiting: Mapping[str, bool], dialect: ChatDialect) -
             yield dialect.rules["output-missing"].at(place, why, call_id)
 
 
-def _is_plain(message: Item, speaker: Any, dialect: ChatDialect) -> bool:
+def is_plain(message: Item, speaker: Any, dialect: ChatDialect) -> bool:
     """Whether a message is text under its role, and plainly right."""
     content = message.get("content")
     if type(content) is not str or not content or content.isspace() or type(speaker) is not str:

@@ -11,11 +11,19 @@ from .._pieces import Joint, Piece
 from ..entries import Item
 from ..items.shapes import shape_of
 from ._base import Notes, fresh_ids, word
-from ._chat_checking import body_of, is_blank, may_be_empty
+from ._chat_checking import body_of, is_blank, is_plain, may_be_empty
 from ._dialect import FOREIGN_KEYS, ChatDialect
-from ._neutral import Block, Call, File, Image, Output, Text, Thought, arguments_text, read
+from ._neutral import Block, Call, File, Image, Neutral, Output, Text, Thought, arguments_text, read
 from ._signed import reasoning_details
-from ._telling import in_own_shape, named, tell_arguments, tell_error_flag, tell_nothing_left, tell_unsaid
+from ._telling import (
+    in_own_shape,
+    is_elsewhere,
+    named,
+    tell_arguments,
+    tell_error_flag,
+    tell_nothing_left,
+    tell_unsaid,
+)
 
 __all__ = ["NOT_SHOWN", "NO_OUTPUT", "SEE_BELOW", "render_chat"]
 
@@ -32,6 +40,10 @@ _MESSAGE_KEYS: Final = frozenset({"role", "content", "name", "tool_calls", "tool
 """What is sent of a message that pi wrote."""
 
 
+_ELSEWHERE: Final = frozenset({"input_text", "output_text", "tool_result", "tool_use"})
+"""What a message begins with that is surely of another shape."""
+
+
 def render_chat(pieces: Sequence[Piece], notes: Notes, dialect: ChatDialect) -> list[Piece]:
     """The same conversation in messages of a dialect."""
     notes.terms = dialect
@@ -43,19 +55,26 @@ def render_chat(pieces: Sequence[Piece], notes: Notes, dialect: ChatDialect) -> 
         return _part(block, speaker, dialect)
 
     for piece in pieces:
-        piece = in_own_shape(piece, "chat", dialect.takes, part_of, notes)  # noqa: PLW2901
-        if _is_own(piece.item, dialect):
-            mended = _mended(piece, notes, dialect)
-            made = [] if mended is None else [mended]
-            seen: list[Piece] = []
-        else:
+        item = piece.item
+        seen: list[Piece] = []
+        if "tool_calls" not in item and is_plain(item, item.get("role"), dialect):
+            made = [piece]
+        elif is_elsewhere(item, _ELSEWHERE):
             made, seen = _rendered(piece, notes, dialect)
+        else:
+            if type(item.get("content")) is list:
+                piece = in_own_shape(piece, "chat", dialect.takes, part_of, notes)  # noqa: PLW2901
+            if _is_own(piece.item, dialect):
+                mended = _mended(piece, notes, dialect)
+                made = [] if mended is None else [mended]
+            else:
+                made, seen = _rendered(piece, notes, dialect)
         pictures += seen
         for new in made:
             if pictures and new.item.get("role") != "tool":
                 out += pictures  # they follow an output, so no calls are being joined
                 pictures = []
-            if out and new.why == "rendered" == out[-1].why and _may_join(out[-1].item, new.item):
+            if out and new.why == "rendered" and _may_join(out[-1], new.item):
                 joint = joint or Joint(out[-1], out[-1].item.get("tool_calls", ()))
                 joint.add(new, new.item["tool_calls"])
                 continue
@@ -187,10 +206,10 @@ def _mended_calls(calls: list[Any], piece: Piece, notes: Notes, dialect: ChatDia
             notes.add("left-out", "foreign-shape", "an entry of the calls is no call", piece, item=piece.item)
             continue
         key, old = found
-        body = dict(old)
-        name = dialect.names.safe(part.name)
-        if name != part.name and notes.asks("name"):
-            body["name"] = name
+        body = old
+        if not dialect.names.fits(part.name) and notes.asks("name"):
+            name = dialect.names.safe(part.name)
+            body = {**body, "name": name}
             notes.add("rewritten", "name", f"the tool {part.name!r} goes as {name!r}", piece, call=part.id)
         arguments = body.get("arguments")
         if (
@@ -198,11 +217,12 @@ def _mended_calls(calls: list[Any], piece: Piece, notes: Notes, dialect: ChatDia
             and (type(arguments) is not str or not is_json(arguments))
             and notes.asks("arguments")
         ):
-            body["arguments"], _ = arguments_text(Call(part.id or "", part.name, arguments))
+            text, _ = arguments_text(Call(part.id or "", part.name, arguments))
+            body = {**body, "arguments": text}
             notes.add(
                 "rewritten", "arguments", "the arguments go as JSON", piece, call=part.id, item=piece.item
             )
-        new = call if body == old else {**call, key: body}
+        new = call if body is old else {**call, key: body}
         out.append(_with_call_keys(new, key, piece, notes, dialect))
     return calls if len(out) == len(calls) and all(a is b for a, b in zip(out, calls, strict=True)) else out
 
@@ -252,16 +272,19 @@ def _with_call_ids(pieces: list[Piece], notes: Notes, dialect: ChatDialect) -> l
 # ----------------------------------------------------------------------- other shapes
 
 
-def _may_join(last: Item, new: Item) -> bool:
+def _may_join(last: Piece, new: Item) -> bool:
     """Whether calls go into the message before them, both rendered here."""
-    if last.get("role") != "assistant" or new.get("role") != "assistant":
+    if new["role"] != "assistant" or new.get("content") or last.why != "rendered":
         return False
-    return not new.get("content") and new.keys() <= _MESSAGE_KEYS  # thoughts stay with their calls
+    # Thoughts stay with their calls.
+    return last.item.get("role") == "assistant" and new.keys() <= _MESSAGE_KEYS
 
 
 def _rendered(piece: Piece, notes: Notes, dialect: ChatDialect) -> tuple[list[Piece], list[Piece]]:
     """An item of another shape as messages, and the pictures that follow the outputs."""
     neutral = read(piece.item)
+    if len(neutral.blocks) == 1 and (item := _single(neutral, piece, notes, dialect)) is not None:
+        return [piece.now(item, "rendered")], []
     speaker = dialect.speakers.get(neutral.speaker, neutral.speaker)
     is_model = neutral.speaker == "assistant"
     made: list[dict[str, Any]] = []
@@ -307,6 +330,34 @@ def _rendered(piece: Piece, notes: Notes, dialect: ChatDialect) -> tuple[list[Pi
         tell_nothing_left(piece, notes)
     shown = [piece.now({"role": "user", "content": pictures}, "rendered")] if pictures else []
     return [piece.now(item, "rendered") for item in made], shown
+
+
+def _single(neutral: Neutral, piece: Piece, notes: Notes, dialect: ChatDialect) -> dict[str, Any] | None:
+    """An item that says a single thing, of the commonest ones; None for another.
+
+    This says nothing that the long way does not say too. It only says it sooner.
+    """
+    block = neutral.blocks[0]
+    kind = type(block)
+    if kind is Call:
+        if dialect.thoughts == "any" and "content" in piece.item:
+            return None  # it may bear what a gateway sealed
+        entry = _call_entry(block, piece, notes)  # type: ignore[arg-type]  # it is one
+        return {"role": "assistant", "content": dialect.nothing, "tool_calls": [entry]}
+    if kind is Output:
+        assert isinstance(block, Output)
+        shown = block.blocks
+        if len(shown) == 1 and type(shown[0]) is Text and shown[0].text and not block.is_error:
+            return {"role": "tool", "tool_call_id": block.id, "content": shown[0].text}
+        return None
+    if kind is Text and "content" not in piece.item:
+        return None
+    if kind is Text:
+        assert isinstance(block, Text)
+        if block.text.strip() and not (dialect.thoughts == "any" and block.signature):
+            speaker = dialect.speakers.get(neutral.speaker, neutral.speaker)
+            return {"role": speaker, "content": block.text}
+    return None
 
 
 def _message(

@@ -140,20 +140,26 @@ class Neutral:
 
 def read(item: Mapping[str, Any]) -> Neutral:
     """What an item of any shape says."""
-    kind = items.type_of(item)
-    speaker = items.role(item)
+    kind: Any = item.get("type")
+    speaker: Any = item.get("role")
+    kind = kind if type(kind) is str and kind else None
+    speaker = speaker if type(speaker) is str and speaker else None
     if kind is not None and kind != "message" and speaker is None:
         return Neutral("assistant", _plain(item, kind) or list(_flat(item)))
-    if speaker in ("tool", "toolResult"):
-        return Neutral("user", [_output(part) for part in items.tool_outputs(item)])
     content = item.get("content")
-    listed = item.get("tool_calls")
     blocks: list[Block]
+    if speaker in ("tool", "toolResult"):
+        if type(content) is str and speaker == "tool" and "isError" not in item:
+            output = Output(_word(item.get("tool_call_id")), blocks=[Text(content)])
+            output.name = _word(item.get("name")) or _word(item.get("toolName")) or None
+            return Neutral("user", [output])
+        return Neutral("user", [_output(part) for part in items.tool_outputs(item)])
     if type(content) is not list:
         # What was thought stands beside the text there.
-        blocks = [] if content is None else [read_block(content)]
-        if not _REASONING.isdisjoint(item):
-            blocks += [Thought(part.text) for part in items.reasoning(item)]
+        blocks = [] if content is None else [Text(content) if type(content) is str else read_block(content)]
+        if _BESIDE.isdisjoint(item):
+            return Neutral(_SPEAKERS.get(speaker, "user"), blocks)
+        blocks += [Thought(part.text) for part in items.reasoning(item)]
     else:
         blocks = _blocks(content)
         if not _REASONING.isdisjoint(item):
@@ -161,14 +167,17 @@ def read(item: Mapping[str, Any]) -> Neutral:
     refusal = item.get("refusal")
     if type(refusal) is str and refusal:
         blocks.append(Text(refusal))
-    if type(listed) is list:
+    if type(item.get("tool_calls")) is list:
         blocks += [_call(part) for part in items.chat_calls(item)]
-    if any(isinstance(block, Call) for block in blocks):
-        return Neutral("assistant", blocks)  # whoever it says it is from
+    for block in blocks:
+        if type(block) is Call:
+            return Neutral("assistant", blocks)  # whoever it says it is from
     return Neutral(_SPEAKERS.get(speaker, "user"), blocks)
 
 
 _REASONING: Final = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
+_BESIDE: Final = frozenset({*_REASONING, "refusal", "tool_calls"})
+"""Where a Chat message says more than its content."""
 
 
 def _plain(item: Mapping[str, Any], kind: str) -> list[Block] | None:
@@ -188,10 +197,33 @@ def _plain(item: Mapping[str, Any], kind: str) -> list[Block] | None:
 
 
 def _blocks(content: list[Any]) -> list[Block]:
-    calls, outputs = items.calls_and_outputs({"content": content})
-    places: dict[int, Block] = {part.place: _call(part) for part in calls}
-    places.update((part.place, _output(part)) for part in outputs)
-    return [places[place] if place in places else read_block(block) for place, block in enumerate(content)]
+    made: list[Block] = []
+    for block in content:
+        kind = block.get("type") if type(block) is dict else None
+        if kind in ("tool_use", "toolCall"):
+            given = block.get("input" if kind == "tool_use" else "arguments")
+            made.append(Call(_word(block.get("id")), _word(block.get("name")), given))
+        elif kind == "tool_result":
+            said = block.get("content")
+            is_error = block.get("is_error") is True
+            made.append(Output(_word(block.get("tool_use_id")), blocks=_shown(said), is_error=is_error))
+        else:
+            made.append(read_block(block))
+    return made
+
+
+def _word(value: Any) -> str:
+    return value if type(value) is str else ""
+
+
+def _shown(content: Any) -> list[Text | Image | File | Unknown]:
+    """What the output of a function shows."""
+    if type(content) is str:
+        return [Text(content)]
+    if type(content) is not list:
+        return [] if content is None else [Text(items.output_text(content))]
+    read_blocks = [read_block(block) for block in content]
+    return [block for block in read_blocks if isinstance(block, Text | Image | File | Unknown)]
 
 
 def _flat(item: Mapping[str, Any]) -> Iterator[Block]:
@@ -226,10 +258,7 @@ def _output(part: items.ToolOutputPart) -> Output:
     content = part.content
     blocks: list[Text | Image | File | Unknown] = []
     if type(content) is list and part.kind not in ("shell", "tool_search"):
-        for block in content:
-            shown = read_block(block)
-            if isinstance(shown, Text | Image | File | Unknown):
-                blocks.append(shown)
+        blocks = _shown(content)
     elif type(content) is dict and part.kind == "computer":
         picture = read_block(content)
         if isinstance(picture, Image):
@@ -241,6 +270,7 @@ def _output(part: items.ToolOutputPart) -> Output:
 
 # pi writes the field that a chat completion's reasoning came in where a signature goes.
 _WIRE_FIELDS: Final = frozenset({"reasoning_content", "reasoning", "reasoning_text"})
+_COMMON: Final = ("text", "input_text", "output_text")
 _TEXTS: Final = frozenset({"text", "input_text", "output_text", "summary_text", "reasoning_text"})
 _IMAGES: Final = frozenset({"image", "input_image", "image_url", "output_image", "computer_screenshot"})
 _FILES: Final = frozenset({"document", "input_file", "file", "document_url"})
@@ -248,6 +278,10 @@ _FILES: Final = frozenset({"document", "input_file", "file", "document_url"})
 
 def read_block(block: Any) -> Block:
     """One block of a message, other than a call or an output."""
+    if type(block) is dict and block.get("type") in _COMMON and "textSignature" not in block:
+        said = block.get("text")
+        if type(said) is str:
+            return Text(said)
     if type(block) is str:
         return Text(block)
     if type(block) is not dict:

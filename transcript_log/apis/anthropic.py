@@ -17,8 +17,8 @@ from ..entries import Item
 from ..findings import Finding
 from ..items.shapes import blocks_of, holds_outputs_alone, shape_of
 from ._base import IdRule, NameRule, Notes, Rule, Terms, fresh_ids, has_surrogate, rule_of, word
-from ._neutral import Block, Call, File, Image, Output, Text, Thought, arguments_object, read
-from ._telling import in_own_shape, named, tell_arguments, tell_nothing_left, tell_unsaid
+from ._neutral import Block, Call, File, Image, Neutral, Output, Text, Thought, arguments_object, read
+from ._telling import in_own_shape, is_elsewhere, named, tell_arguments, tell_nothing_left, tell_unsaid
 from .chat import NO_OUTPUT
 
 __all__ = ["ANTHROPIC_MESSAGES", "OPENING", "AnthropicMessages"]
@@ -200,6 +200,11 @@ _FOREIGN_BLOCKS: Final = frozenset(
         "toolCall",
     }
 )
+_ELSEWHERE: Final = frozenset(
+    {"file", "image_url", "input_audio", "input_file", "input_image", "input_text", "output_text", "toolCall"}
+)
+"""What a message begins with that is surely of another shape."""
+
 _NOT_USER: Final = frozenset({"tool_use", "thinking", "redacted_thinking", "server_tool_use", "mcp_tool_use"})
 _NOT_ASSISTANT: Final = frozenset({"tool_result", "image", "document"})
 
@@ -280,12 +285,17 @@ class AnthropicMessages:
         joint: Joint | None = None  # what the last piece of ``out`` is a part of
         was_made = False  # whether that piece was put into these words here
         for piece in pieces:
-            piece = in_own_shape(piece, "anthropic", _is_own_block, _block_of, notes)  # noqa: PLW2901
-            is_own = _is_own(piece.item)
+            item = piece.item
+            is_own = _is_right(item, self.terms.names)
             if is_own:
-                mended = _mended(piece, notes)
-                made = [] if mended is None else [mended]
-            else:
+                made = [piece]
+            elif type(item.get("content")) is not list or not is_elsewhere(item, _ELSEWHERE):
+                piece = in_own_shape(piece, "anthropic", _is_own_block, _block_of, notes)  # noqa: PLW2901
+                is_own = _is_own(piece.item)
+                if is_own:
+                    mended = _mended(piece, notes)
+                    made = [] if mended is None else [mended]
+            if not is_own:
                 made = _rendered(piece, notes)
             for new in made:
                 # A stand-in does as it will once it is published: then it is rendered as well.
@@ -550,6 +560,36 @@ def _is_own(item: Item) -> bool:
     return all(_is_own_block(block, speaker) for block in content)
 
 
+def _is_right(item: Item, names: NameRule) -> bool:
+    """Whether a message is plainly one of this API, with nothing to mend but its call ids."""
+    if item.keys() != _MESSAGE_KEYS:
+        return False
+    speaker, content = item["role"], item["content"]
+    if type(content) is str:
+        return bool(content) and not content.isspace() and speaker in ("user", "assistant")
+    if type(content) is not list or not content:
+        return False
+    for block in content:
+        kind = block.get("type") if type(block) is dict else None
+        if kind == "text":
+            said = block.get("text")
+            if type(said) is not str or not said or said.isspace() or not block.keys() <= _KEYS["text"]:
+                return False
+        elif kind == "tool_use":
+            if speaker != "assistant" or type(block.get("input")) is not dict:
+                return False
+            if not (block.keys() <= _KEYS["tool_use"] and names.fits(block.get("name"))):
+                return False
+        elif (
+            kind != "tool_result"
+            or speaker != "user"
+            or not block.keys() <= _KEYS["tool_result"]
+            or not _is_plain_result(block)
+        ):
+            return False
+    return speaker in ("user", "assistant")
+
+
 def _is_own_block(block: Any, speaker: str) -> bool:
     """Whether a block may stand in a message of this API."""
     kind = block.get("type") if type(block) is dict else None
@@ -687,11 +727,17 @@ def _with_call_ids(pieces: list[Piece], notes: Notes, ids: IdRule) -> list[Piece
     found = []
     places = []
     for place, piece in enumerate(pieces):
-        content = piece.item.get("content")
+        content = piece.item["content"]
         if type(content) is not list:
             continue
-        asked = [word(block.get("id")) for block in content if block["type"] == "tool_use"]
-        answered = [word(block.get("tool_use_id")) for block in content if block["type"] == "tool_result"]
+        asked: list[str] = []
+        answered: list[str] = []
+        for block in content:
+            kind = block["type"]
+            if kind == "tool_use":
+                asked.append(word(block.get("id")))
+            elif kind == "tool_result":
+                answered.append(word(block.get("tool_use_id")))
         if asked or answered:
             found.append((piece, asked, answered))
             places.append(place)
@@ -759,6 +805,8 @@ def _may_join(last: Item, new: Item) -> bool:
 def _rendered(piece: Piece, notes: Notes) -> list[Piece]:
     """An item of another shape as a message of this API."""
     neutral = read(piece.item)
+    if len(neutral.blocks) == 1 and (message := _single(neutral, piece, notes)) is not None:
+        return [piece.now(message, "rendered")]
     is_model = neutral.speaker == "assistant"
     results: list[dict[str, Any]] = []
     blocks: list[dict[str, Any]] = []
@@ -786,6 +834,24 @@ def _rendered(piece: Piece, notes: Notes) -> list[Piece]:
         content = content[0]["text"]
     message = {"role": "assistant" if is_model and not results else "user", "content": content}
     return [piece.now(message, "rendered")]
+
+
+def _single(neutral: Neutral, piece: Piece, notes: Notes) -> dict[str, Any] | None:
+    """An item that says a single thing, of the commonest ones; None for another.
+
+    This says nothing that the long way does not say too. It only says it sooner.
+    """
+    block = neutral.blocks[0]
+    if type(block) is Call:
+        return {"role": "assistant", "content": [_use(block, piece, notes)]}
+    if type(block) is Text and neutral.speaker in ("user", "assistant") and block.text.strip():
+        return {"role": neutral.speaker, "content": block.text}
+    if type(block) is Output and not block.is_error and len(block.blocks) == 1:
+        shown = block.blocks[0]
+        if type(shown) is Text and shown.text.strip():
+            made = {"type": "tool_result", "tool_use_id": block.id, "content": shown.text}
+            return {"role": "user", "content": [made]}
+    return None
 
 
 def _use(call: Call, piece: Piece, notes: Notes) -> dict[str, Any]:

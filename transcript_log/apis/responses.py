@@ -28,9 +28,17 @@ from ._base import (
     rule_of,
     word,
 )
-from ._neutral import Block, Call, File, Image, Output, Text, Thought, arguments_text, read
+from ._neutral import Block, Call, File, Image, Neutral, Output, Text, Thought, arguments_text, read
 from ._signed import SplitIds, message_mark, reasoning_item
-from ._telling import in_own_shape, named, tell_arguments, tell_error_flag, tell_nothing_left, tell_unsaid
+from ._telling import (
+    in_own_shape,
+    is_elsewhere,
+    named,
+    tell_arguments,
+    tell_error_flag,
+    tell_nothing_left,
+    tell_unsaid,
+)
 
 __all__ = ["OPENAI_RESPONSES", "OpenAIResponses"]
 
@@ -178,6 +186,9 @@ _OTHERS: Final = frozenset(
         "program_output",
     }
 )
+_ELSEWHERE: Final = frozenset({"image_url", "input_audio", "tool_result", "tool_use"})
+"""What a message begins with that is surely of another shape, and not pi's."""
+
 _TYPES: Final = _CALLS.keys() | _OUTPUTS.keys() | _HOSTED | _OTHERS | {"reasoning", "message"}
 _LED_TO: Final = _CALLS.keys() | _HOSTED | {"reasoning"}
 _PARTS: Final[Mapping[Any, frozenset[str]]] = {
@@ -317,7 +328,15 @@ class OpenAIResponses:
         orphaned = False
         ids = SplitIds()
         for piece in pieces:
-            piece = in_own_shape(piece, "responses", _is_own_part, _part_of, notes)  # noqa: PLW2901
+            item = piece.item
+            kind = item.get("type", "message")
+            if _is_right(item, kind, self.terms.names):
+                if kind == "function_call_output" or (kind == "message" and item["role"] != "assistant"):
+                    orphaned = False
+                out.append(piece.alone() if orphaned else piece)
+                continue
+            if kind == "message" and not is_elsewhere(item, _ELSEWHERE):
+                piece = in_own_shape(piece, "responses", _is_own_part, _part_of, notes)  # noqa: PLW2901
             is_own = _is_own(piece.item)
             if not is_own or not is_from_model(piece.item):
                 orphaned = False
@@ -337,9 +356,28 @@ class OpenAIResponses:
                 if mended is not None:
                     out.append(mended.alone() if orphaned else mended)
         out = _with_output_kinds(out, notes)
-        out = _without_lone_reasoning(out, notes)
+        if reasoning_ids:
+            out = _without_lone_reasoning(out, notes)
         out = _with_item_ids(out, notes)
         return _with_call_ids(_with_split_ids(out, ids), notes, self.terms.ids)
+
+
+def _is_right(item: Item, kind: Any, names: NameRule) -> bool:
+    """Whether an item is plainly one of this API, with nothing to mend but its ids."""
+    if kind == "message":
+        return _is_plain(item)
+    if kind == "function_call":
+        return (
+            _ADDED_KEYS.isdisjoint(item)
+            and names.fits(item.get("name"))
+            and _is_object_text(item.get("arguments"))
+        )
+    return (
+        type(kind) is str
+        and kind == "function_call_output"
+        and type(item.get("output")) is str
+        and _ADDED_KEYS.isdisjoint(item)
+    )
 
 
 def _is_plain(item: Item) -> bool:
@@ -561,7 +599,7 @@ def _with_output_kinds(pieces: list[Piece], notes: Notes) -> list[Piece]:
     kinds: dict[str, list[str]] = {}
     for place, piece in enumerate(pieces):
         kind = word(piece.item.get("type", "message"))
-        if kind in _SEARCHES:
+        if kind == "message" or kind in _SEARCHES:
             continue
         if kind in _CALLS:
             kinds.setdefault(str(_asked_id(piece.item)), []).append(kind)
@@ -649,6 +687,8 @@ def _with_call_ids(pieces: list[Piece], notes: Notes, ids: IdRule) -> list[Piece
     places = []
     for place, piece in enumerate(pieces):
         kind = word(piece.item.get("type", "message"))
+        if kind == "message":
+            continue
         own = [word(_asked_id(piece.item) if kind in _CALLS else _answered_id(piece.item))]
         if kind in _SEARCHES and piece.item.get("call_id") is None:
             own = []
@@ -672,7 +712,9 @@ def _with_call_ids(pieces: list[Piece], notes: Notes, ids: IdRule) -> list[Piece
 def _rendered(piece: Piece, notes: Notes, ids: SplitIds) -> list[Piece]:
     """An item of another shape in this API's words: messages and calls in their order."""
     neutral = read(piece.item)
-    is_pi = shape_of(piece.item) == "pi"
+    if len(neutral.blocks) == 1 and (item := _single(neutral, piece, notes)) is not None:
+        return [piece.now(item, "rendered")]
+    is_pi = not is_elsewhere(piece.item, _ELSEWHERE) and shape_of(piece.item) == "pi"
     made: list[dict[str, Any]] = []
     parts: list[dict[str, Any]] = []
     calls: list[dict[str, Any]] = []  # and the reasoning among them
@@ -722,6 +764,23 @@ def _rendered(piece: Piece, notes: Notes, ids: SplitIds) -> list[Piece]:
     if not made:
         tell_nothing_left(piece, notes)
     return [piece.now(item, "rendered") for item in made]
+
+
+def _single(neutral: Neutral, piece: Piece, notes: Notes) -> dict[str, Any] | None:
+    """An item that says a single thing, of the commonest ones; None for another.
+
+    This says nothing that the long way does not say too. It only says it sooner.
+    """
+    block = neutral.blocks[0]
+    if type(block) is Text and not block.signature and block.text.strip():
+        return {"role": neutral.speaker, "content": block.text}
+    if type(block) is Output and not block.is_error and len(block.blocks) == 1:
+        shown = block.blocks[0]
+        if type(shown) is Text:
+            return {"type": "function_call_output", "call_id": block.id, "output": shown.text}
+    if type(block) is Call and is_elsewhere(piece.item, _ELSEWHERE):
+        return _call_item(block, "", piece, notes)
+    return None
 
 
 def _signed_message(part: dict[str, Any], signature: str) -> dict[str, Any]:
