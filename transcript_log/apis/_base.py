@@ -191,25 +191,13 @@ class IdRule:
         It keeps what it can of the old id, for people, and ends with a digest of all of it. Where
         there is no room for that, or such an id would not fit, it is letters and digits alone.
         """
-        digest = sha256(f"{salt}\0{call_id}".encode("utf-8", "surrogatepass"))
+        digest = sha256(f"{salt}\0{call_id}".encode("utf-8", "surrogatepass")).hexdigest()
         if self.length > 13:
             kept = re.sub(r"[^A-Za-z0-9_-]", "_", call_id)[: self.length - 13] or "call"
-            made = f"{kept}_{digest.hexdigest()[:12]}"
+            made = f"{kept}_{digest[:12]}"
             if self.pattern.fullmatch(made):
                 return made
-        return _letters(int.from_bytes(digest.digest(), "big"), min(self.length, 40))
-
-
-_LETTERS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-
-
-def _letters(number: int, length: int) -> str:
-    """So many letters and digits, made of a large number."""
-    made = []
-    for _ in range(length):
-        number, place = divmod(number, len(_LETTERS))
-        made.append(_LETTERS[place])
-    return "".join(made)
+        return digest[: min(self.length, 40)]
 
 
 def fresh_ids(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any, Final
 
 from .. import items
@@ -25,7 +25,7 @@ from ._telling import (
     tell_unsaid,
 )
 
-__all__ = ["NOT_SHOWN", "NO_OUTPUT", "SEE_BELOW", "render_chat"]
+__all__ = ["NOT_SHOWN", "NO_OUTPUT", "SEE_BELOW", "render_chat", "with_key"]
 
 NO_OUTPUT: Final = "(no output)"
 """Stands where a tool gave back nothing and an API wants some text."""
@@ -57,7 +57,9 @@ def render_chat(pieces: Sequence[Piece], notes: Notes, dialect: ChatDialect) -> 
     for piece in pieces:
         item = piece.item
         seen: list[Piece] = []
-        if "tool_calls" not in item and is_plain(item, item.get("role"), dialect):
+        if "role" not in item and "content" not in item and "tool_calls" not in item:
+            made, seen = _rendered(piece, notes, dialect)
+        elif "tool_calls" not in item and is_plain(item, item.get("role"), dialect):
             made = [piece]
         elif is_elsewhere(item, _ELSEWHERE):
             made, seen = _rendered(piece, notes, dialect)
@@ -84,7 +86,7 @@ def render_chat(pieces: Sequence[Piece], notes: Notes, dialect: ChatDialect) -> 
             out.append(new)
     if joint is not None:
         out[-1] = joint.piece("tool_calls", out[-1].item)
-    return _with_call_ids(out + pictures, notes, dialect)
+    return _with_call_ids(out + pictures, notes, dialect, set(map(id, pieces)))
 
 
 # ------------------------------------------------------------------------ one's own items
@@ -245,8 +247,13 @@ def _with_call_keys(
     return {**kept, kind: {key: value for key, value in body.items() if key in ("name", "arguments")}}
 
 
-def _with_call_ids(pieces: list[Piece], notes: Notes, dialect: ChatDialect) -> list[Piece]:
-    """With call ids that the dialect takes, the same on call and output."""
+def _with_call_ids(
+    pieces: list[Piece], notes: Notes, dialect: ChatDialect, given: Container[int]
+) -> list[Piece]:
+    """With call ids that the dialect takes, the same on call and output.
+
+    What is not among the ``given`` pieces was made here, and nobody else has it.
+    """
     found = []
     places = []
     for place, piece in enumerate(pieces):
@@ -263,10 +270,22 @@ def _with_call_ids(pieces: list[Piece], notes: Notes, dialect: ChatDialect) -> l
                 call if call.get("id") == new else {**call, "id": new}
                 for call, new in zip(piece.item["tool_calls"], new_calls, strict=True)
             ]
-            pieces[place] = piece.now({**piece.item, "tool_calls": listed}, "mended")
+            pieces[place] = with_key(piece, "tool_calls", listed, given)
         elif new_outputs is not answered:
-            pieces[place] = piece.now({**piece.item, "tool_call_id": new_outputs[0]}, "mended")
+            pieces[place] = with_key(piece, "tool_call_id", new_outputs[0], given)
     return pieces
+
+
+def with_key(piece: Piece, key: str, value: Any, given: Container[int]) -> Piece:
+    """A piece with a value under a key of its item.
+
+    It is the same one, if it is none of the ``given``: then its item was made for it alone.
+    """
+    if id(piece) in given:
+        return piece.now({**piece.item, key: value}, "mended")
+    made: Any = piece.item
+    made[key] = value
+    return piece
 
 
 # ----------------------------------------------------------------------- other shapes

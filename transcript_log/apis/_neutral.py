@@ -159,7 +159,8 @@ def read(item: Mapping[str, Any]) -> Neutral:
         blocks = [] if content is None else [Text(content) if type(content) is str else read_block(content)]
         if _BESIDE.isdisjoint(item):
             return Neutral(_SPEAKERS.get(speaker, "user"), blocks)
-        blocks += [Thought(part.text) for part in items.reasoning(item)]
+        if not _REASONING.isdisjoint(item):
+            blocks += [Thought(part.text) for part in items.reasoning(item)]
     else:
         blocks = _blocks(content)
         if not _REASONING.isdisjoint(item):
@@ -167,8 +168,9 @@ def read(item: Mapping[str, Any]) -> Neutral:
     refusal = item.get("refusal")
     if type(refusal) is str and refusal:
         blocks.append(Text(refusal))
-    if type(item.get("tool_calls")) is list:
-        blocks += [_call(part) for part in items.chat_calls(item)]
+    listed = item.get("tool_calls")
+    if type(listed) is list:
+        blocks += _chat_calls(listed)
     for block in blocks:
         if type(block) is Call:
             return Neutral("assistant", blocks)  # whoever it says it is from
@@ -194,6 +196,15 @@ def _plain(item: Mapping[str, Any], kind: str) -> list[Block] | None:
         if type(output) is str:
             return [Output(call_id, blocks=[Text(output)])]
     return None
+
+
+def _chat_calls(listed: list[Any]) -> Iterator[Call]:
+    for call in listed:
+        body = call.get("function") if type(call) is dict else None
+        if type(body) is dict and call.get("type") != "custom":
+            yield Call(_word(call.get("id")), _word(body.get("name")), body.get("arguments"))
+        else:
+            yield from (_call(part) for part in items.chat_calls({"tool_calls": [call]}))
 
 
 def _blocks(content: list[Any]) -> list[Block]:

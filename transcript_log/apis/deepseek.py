@@ -10,7 +10,7 @@ show: a table with ``reasoning-missing`` turned off is for those who say so.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -18,6 +18,7 @@ from .._pieces import Piece
 from ..entries import Item
 from ..findings import Finding
 from ._base import Notes, Rule, rule_of
+from ._chat_words import with_key
 from ._dialect import ChatDialect
 from .chat import CHAT_RULES, OPENAI_CHAT, ChatCompletions
 
@@ -154,7 +155,8 @@ class DeepSeekChat(ChatCompletions):
         if notes.asks("reasoning-refused"):
             return [_without(piece, notes) for piece in out]
         if notes.asks("reasoning-missing"):
-            return [_with(piece, notes) for piece in out]
+            given = set(map(id, pieces))
+            return [_with(piece, notes, given) for piece in out]
         return out
 
 
@@ -166,14 +168,14 @@ def _without(piece: Piece, notes: Notes) -> Piece:
     return piece.now({key: value for key, value in item.items() if key != _KEY}, "mended")
 
 
-def _with(piece: Piece, notes: Notes) -> Piece:
+def _with(piece: Piece, notes: Notes, given: Container[int]) -> Piece:
     item = piece.item
     if item.get("role") != "assistant" or type(item.get(_KEY)) is str:
         return piece
     if piece.why not in ("rendered", "merged"):
         why = "the message has no reasoning of this model: a blank stands for it"
         notes.add("added", "reasoning-missing", why, piece)
-    return piece.now({**item, _KEY: NO_THOUGHT}, "mended")
+    return with_key(piece, _KEY, NO_THOUGHT, given)
 
 
 DEEPSEEK_CHAT: Final = DeepSeekChat()

@@ -335,9 +335,10 @@ class OpenAIResponses:
                     orphaned = False
                 out.append(piece.alone() if orphaned else piece)
                 continue
-            if kind == "message" and not is_elsewhere(item, _ELSEWHERE):
+            is_own = not is_elsewhere(item, _ELSEWHERE)
+            if is_own and kind == "message":
                 piece = in_own_shape(piece, "responses", _is_own_part, _part_of, notes)  # noqa: PLW2901
-            is_own = _is_own(piece.item)
+            is_own = is_own and _is_own(piece.item)
             if not is_own or not is_from_model(piece.item):
                 orphaned = False
             for new in [piece] if is_own else _rendered(piece, notes, ids):
