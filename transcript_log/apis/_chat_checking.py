@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from .._json import is_json
 from ..entries import Item
@@ -11,7 +11,7 @@ from ..findings import Finding
 from ._base import has_surrogate
 from ._dialect import FOREIGN_KEYS, ChatDialect
 
-__all__ = ["body_of", "check_chat", "is_blank", "is_plain", "may_be_empty"]
+__all__ = ["body_of", "check_chat", "is_blank", "is_right", "may_be_empty"]
 
 
 def check_chat(items: Sequence[Item], dialect: ChatDialect) -> Iterator[Finding]:
@@ -68,6 +68,54 @@ def is_plain(message: Item, speaker: Any, dialect: ChatDialect) -> bool:
         return speaker in dialect.parts and FOREIGN_KEYS.isdisjoint(message)
     known = dialect.keys.get(speaker)
     return known is not None and message.keys() <= known and "name" not in message
+
+
+def is_right(message: Item, dialect: ChatDialect) -> bool:
+    """Whether a message is plainly right but for the ids of its calls."""
+    speaker = message.get("role")
+    content = message.get("content")
+    if "tool_calls" not in message:
+        if type(content) is list:
+            return _are_plain(message, speaker, content, dialect)
+        return is_plain(message, speaker, dialect)
+    calls = message["tool_calls"]
+    if speaker != "assistant" or type(calls) is not list or not calls or "refusal" in message:
+        return False
+    if content is not None and (type(content) is not str or content.isspace()):
+        return False
+    known = None if dialect.keys is None else dialect.keys["assistant"]
+    if not (FOREIGN_KEYS.isdisjoint(message) if known is None else message.keys() <= known):
+        return False
+    for call in calls:
+        body = call.get("function") if type(call) is dict else None
+        if type(body) is not dict or not dialect.names.fits(body.get("name")):
+            return False
+        arguments = body.get("arguments")
+        if type(arguments) is not str or not is_json(arguments):
+            return False
+        known = dialect.call_keys
+        if known is not None and not (call.keys() <= known and body.keys() <= _BODY):
+            return False
+    return True
+
+
+def _are_plain(message: Item, speaker: Any, content: list[Any], dialect: ChatDialect) -> bool:
+    """Whether the parts of a message are text, and plainly right."""
+    if type(speaker) is not str or speaker not in dialect.parts or not content:
+        return False
+    if dialect.foreign(message, speaker) or "refusal" in message or "name" in message:
+        return False
+    known = dialect.part_keys.get("text")
+    for part in content:
+        if type(part) is not dict or part.get("type") != "text" or "textSignature" in part:
+            return False
+        said = part.get("text")
+        if type(said) is not str or not said or said.isspace() or (known and not part.keys() <= known):
+            return False
+    return True
+
+
+_BODY: Final = frozenset({"name", "arguments"})
 
 
 def _check_message(place: int, message: Item, speaker: Any, dialect: ChatDialect) -> Iterator[Finding]:
@@ -152,6 +200,6 @@ def _check_call(place: int, call: Any, waiting: dict[str, bool], dialect: ChatDi
         if type(arguments) is not str or not is_json(arguments):
             yield rules["arguments"].at(place, "the arguments are no JSON", call_id)
     known = dialect.call_keys
-    if known is not None and not (call.keys() <= known and body.keys() <= {"name", "arguments"}):
-        extra = ", ".join(sorted({*(call.keys() - known), *(body.keys() - {"name", "arguments"})}))
+    if known is not None and not (call.keys() <= known and body.keys() <= _BODY):
+        extra = ", ".join(sorted({*(call.keys() - known), *(body.keys() - _BODY)}))
         yield rules["foreign-key"].at(place, f"the call bears {extra}", call_id)

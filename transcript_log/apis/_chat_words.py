@@ -11,7 +11,7 @@ from .._pieces import Joint, Piece
 from ..entries import Item
 from ..items.shapes import shape_of
 from ._base import Notes, fresh_ids, word
-from ._chat_checking import body_of, is_blank, is_plain, may_be_empty
+from ._chat_checking import body_of, is_blank, is_right, may_be_empty
 from ._dialect import FOREIGN_KEYS, ChatDialect
 from ._neutral import Block, Call, File, Image, Neutral, Output, Text, Thought, arguments_text, read
 from ._signed import reasoning_details
@@ -59,7 +59,7 @@ def render_chat(pieces: Sequence[Piece], notes: Notes, dialect: ChatDialect) -> 
         seen: list[Piece] = []
         if "role" not in item and "content" not in item and "tool_calls" not in item:
             made, seen = _rendered(piece, notes, dialect)
-        elif "tool_calls" not in item and is_plain(item, item.get("role"), dialect):
+        elif is_right(item, dialect):
             made = [piece]
         elif is_elsewhere(item, _ELSEWHERE):
             made, seen = _rendered(piece, notes, dialect)
@@ -302,8 +302,9 @@ def _may_join(last: Piece, new: Item) -> bool:
 def _rendered(piece: Piece, notes: Notes, dialect: ChatDialect) -> tuple[list[Piece], list[Piece]]:
     """An item of another shape as messages, and the pictures that follow the outputs."""
     neutral = read(piece.item)
-    if len(neutral.blocks) == 1 and (item := _single(neutral, piece, notes, dialect)) is not None:
-        return [piece.now(item, "rendered")], []
+    quick = _quick(neutral, piece, notes, dialect)
+    if quick:
+        return [piece.now(item, "rendered") for item in quick], []
     speaker = dialect.speakers.get(neutral.speaker, neutral.speaker)
     is_model = neutral.speaker == "assistant"
     made: list[dict[str, Any]] = []
@@ -351,32 +352,41 @@ def _rendered(piece: Piece, notes: Notes, dialect: ChatDialect) -> tuple[list[Pi
     return [piece.now(item, "rendered") for item in made], shown
 
 
-def _single(neutral: Neutral, piece: Piece, notes: Notes, dialect: ChatDialect) -> dict[str, Any] | None:
-    """An item that says a single thing, of the commonest ones; None for another.
+def _quick(neutral: Neutral, piece: Piece, notes: Notes, dialect: ChatDialect) -> list[dict[str, Any]]:
+    """Messages that say texts and then calls, or give outputs of text; nothing for any other.
 
     This says nothing that the long way does not say too. It only says it sooner.
     """
-    block = neutral.blocks[0]
-    kind = type(block)
-    if kind is Call:
-        if dialect.thoughts == "any" and "content" in piece.item:
-            return None  # it may bear what a gateway sealed
-        entry = _call_entry(block, piece, notes)  # type: ignore[arg-type]  # it is one
-        return {"role": "assistant", "content": dialect.nothing, "tool_calls": [entry]}
-    if kind is Output:
-        assert isinstance(block, Output)
-        shown = block.blocks
-        if len(shown) == 1 and type(shown[0]) is Text and shown[0].text and not block.is_error:
-            return {"role": "tool", "tool_call_id": block.id, "content": shown[0].text}
-        return None
-    if kind is Text and "content" not in piece.item:
-        return None
-    if kind is Text:
-        assert isinstance(block, Text)
-        if block.text.strip() and not (dialect.thoughts == "any" and block.signature):
-            speaker = dialect.speakers.get(neutral.speaker, neutral.speaker)
-            return {"role": speaker, "content": block.text}
-    return None
+    texts: list[str] = []
+    calls: list[Call] = []
+    outputs: list[dict[str, Any]] = []
+    for block in neutral.blocks:
+        if type(block) is Text:
+            if calls or outputs or not block.text.strip():
+                return []
+            texts.append(block.text)
+        elif type(block) is Call:
+            if outputs:
+                return []
+            calls.append(block)
+        elif type(block) is Output and len(block.blocks) == 1 and not (texts or calls or block.is_error):
+            shown = block.blocks[0]
+            if type(shown) is not Text or not shown.text:
+                return []
+            outputs.append({"role": "tool", "tool_call_id": block.id, "content": shown.text})
+        else:
+            return []
+    if not (texts or calls) or (dialect.thoughts == "any" and reasoning_details(piece.item)):
+        return outputs
+    content: Any = dialect.nothing
+    if len(texts) == 1:
+        content = texts[0]
+    elif texts:
+        content = [{"type": "text", "text": text} for text in texts]
+    message = {"role": dialect.speakers.get(neutral.speaker, neutral.speaker), "content": content}
+    if calls:
+        message["tool_calls"] = [_call_entry(call, piece, notes) for call in calls]
+    return [message]
 
 
 def _message(
