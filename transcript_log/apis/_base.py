@@ -26,6 +26,7 @@ __all__ = [
     "OfModel",
     "Rule",
     "Terms",
+    "all_fit",
     "clean_text",
     "fresh_ids",
     "has_surrogate",
@@ -200,6 +201,23 @@ class IdRule:
         return digest[: min(self.length, 40)]
 
 
+def all_fit(rule: IdRule, groups: Iterable[Sequence[Any]]) -> bool:
+    """Whether the call ids of each message are what a rule wants, and none has to be another."""
+    used: set[str] = set()
+    for group in groups:
+        if not rule.unique:
+            if len(group) == 1:
+                if type(group[0]) is not str or not rule.fits(group[0]):
+                    return False
+                continue
+            used = set()
+        for call_id in group:
+            if type(call_id) is not str or call_id in used or not rule.fits(call_id):
+                return False
+            used.add(call_id)
+    return True
+
+
 def fresh_ids(
     rule: IdRule,
     pieces: Iterable[tuple[Piece, Sequence[str], Sequence[str]]],
@@ -235,12 +253,13 @@ def fresh_ids(
             found = []
             for place, call_id in enumerate(calls):
                 new = call_id
-                number = numbers.get(call_id, 0)  # those before it are taken
-                while new in used or (is_asked and not fits(new)):
-                    salt = f"{number}" if call_id else f"{piece.entry} {place} {number}"
-                    new = rule.other(call_id, salt)
-                    number += 1
-                numbers[call_id] = number
+                if call_id in used or (is_asked and not fits(call_id)):
+                    number = numbers.get(call_id, 0)  # those before it are taken
+                    while new in used or new is call_id or (is_asked and not fits(new)):
+                        salt = f"{number}" if call_id else f"{piece.entry} {place} {number}"
+                        new = rule.other(call_id, salt)
+                        number += 1
+                    numbers[call_id] = number
                 used.add(new)
                 found.append(new)
                 queue = dealt.get(call_id)

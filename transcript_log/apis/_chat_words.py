@@ -10,7 +10,7 @@ from .._json import is_json
 from .._pieces import Joint, Piece
 from ..entries import Item
 from ..items.shapes import shape_of
-from ._base import Notes, fresh_ids, word
+from ._base import Notes, all_fit, fresh_ids, word
 from ._chat_checking import body_of, is_blank, is_right, may_be_empty
 from ._dialect import FOREIGN_KEYS, ChatDialect
 from ._neutral import Block, Call, File, Image, Neutral, Output, Text, Thought, arguments_text, read
@@ -254,6 +254,9 @@ def _with_call_ids(
 
     What is not among the ``given`` pieces was made here, and nobody else has it.
     """
+    asking = [calls for piece in pieces if (calls := piece.item.get("tool_calls"))]
+    if all_fit(dialect.ids, ([call.get("id") for call in calls] for calls in asking)):
+        return pieces
     found = []
     places = []
     for place, piece in enumerate(pieces):
@@ -301,6 +304,11 @@ def _may_join(last: Piece, new: Item) -> bool:
 
 def _rendered(piece: Piece, notes: Notes, dialect: ChatDialect) -> tuple[list[Piece], list[Piece]]:
     """An item of another shape as messages, and the pictures that follow the outputs."""
+    item = piece.item
+    if item.get("type") == "function_call_output":
+        output, call_id = item.get("output"), item.get("call_id")
+        if type(output) is str and output and type(call_id) is str:
+            return [piece.now({"role": "tool", "tool_call_id": call_id, "content": output}, "rendered")], []
     neutral = read(piece.item)
     quick = _quick(neutral, piece, notes, dialect)
     if quick:

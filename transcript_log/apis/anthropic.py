@@ -16,7 +16,7 @@ from .._pieces import Joint, Piece
 from ..entries import Item
 from ..findings import Finding
 from ..items.shapes import blocks_of, holds_outputs_alone, shape_of
-from ._base import IdRule, NameRule, Notes, Rule, Terms, fresh_ids, has_surrogate, rule_of, word
+from ._base import IdRule, NameRule, Notes, Rule, Terms, all_fit, fresh_ids, has_surrogate, rule_of, word
 from ._neutral import Block, Call, File, Image, Neutral, Output, Text, Thought, arguments_object, read
 from ._telling import in_own_shape, is_elsewhere, named, tell_arguments, tell_nothing_left, tell_unsaid
 from .chat import NO_OUTPUT
@@ -724,6 +724,10 @@ def _mended_result(block: Mapping[str, Any], piece: Piece, notes: Notes) -> Mapp
 
 def _with_call_ids(pieces: list[Piece], notes: Notes, ids: IdRule) -> list[Piece]:
     """With call ids that this API takes, the same on call and output."""
+    lists = [content for piece in pieces if type(content := piece.item["content"]) is list]
+    groups = ([block.get("id") for block in content if block["type"] == "tool_use"] for content in lists)
+    if all_fit(ids, groups):
+        return pieces
     found = []
     places = []
     for place, piece in enumerate(pieces):
@@ -804,7 +808,13 @@ def _may_join(last: Item, new: Item) -> bool:
 
 def _rendered(piece: Piece, notes: Notes) -> list[Piece]:
     """An item of another shape as a message of this API."""
-    neutral = read(piece.item)
+    item = piece.item
+    if item.get("type") == "function_call_output":
+        output, call_id = item.get("output"), item.get("call_id")
+        if type(output) is str and output.strip() and type(call_id) is str:
+            shown = {"type": "tool_result", "tool_use_id": call_id, "content": output}
+            return [piece.now({"role": "user", "content": [shown]}, "rendered")]
+    neutral = read(item)
     if len(neutral.blocks) == 1 and (message := _single(neutral, piece, notes)) is not None:
         return [piece.now(message, "rendered")]
     is_model = neutral.speaker == "assistant"

@@ -23,6 +23,7 @@ from ._base import (
     Notes,
     Rule,
     Terms,
+    all_fit,
     fresh_ids,
     has_surrogate,
     rule_of,
@@ -188,6 +189,9 @@ _OTHERS: Final = frozenset(
 )
 _ELSEWHERE: Final = frozenset({"image_url", "input_audio", "tool_result", "tool_use"})
 """What a message begins with that is surely of another shape, and not pi's."""
+
+_PLAIN_KINDS: Final = frozenset({"", "function_call", "function_call_output", "message", "reasoning"})
+"""The kinds of items among which no output is of another kind than its call."""
 
 _TYPES: Final = _CALLS.keys() | _OUTPUTS.keys() | _HOSTED | _OTHERS | {"reasoning", "message"}
 _LED_TO: Final = _CALLS.keys() | _HOSTED | {"reasoning"}
@@ -356,7 +360,8 @@ class OpenAIResponses:
                     reasoning_ids.add(str(mended.item.get("id") or id(mended)))
                 if mended is not None:
                     out.append(mended.alone() if orphaned else mended)
-        out = _with_output_kinds(out, notes)
+        if any(word(piece.item.get("type")) not in _PLAIN_KINDS for piece in out):
+            out = _with_output_kinds(out, notes)
         if reasoning_ids:
             out = _without_lone_reasoning(out, notes)
         out = _with_item_ids(out, notes)
@@ -673,6 +678,11 @@ def _with_item_ids(pieces: list[Piece], notes: Notes) -> list[Piece]:
     return pieces
 
 
+def _is_hosted_search(item: Item) -> bool:
+    """Whether the server ran a search of tools itself, which nobody answers."""
+    return item.get("type") in _SEARCHES and item.get("call_id") is None
+
+
 def _with_split_ids(pieces: list[Piece], ids: SplitIds) -> list[Piece]:
     """With the ids of calls alone, where they were split."""
     for place, piece in enumerate(pieces if ids.names else ()):
@@ -684,6 +694,9 @@ def _with_split_ids(pieces: list[Piece], ids: SplitIds) -> list[Piece]:
 
 def _with_call_ids(pieces: list[Piece], notes: Notes, ids: IdRule) -> list[Piece]:
     """With call ids that this API takes, the same on call and output."""
+    asking = (piece.item for piece in pieces if piece.item.get("type") in _CALLS)
+    if all_fit(ids, ([_asked_id(item)] for item in asking if not _is_hosted_search(item))):
+        return pieces
     found = []
     places = []
     for place, piece in enumerate(pieces):
@@ -691,7 +704,7 @@ def _with_call_ids(pieces: list[Piece], notes: Notes, ids: IdRule) -> list[Piece
         if kind == "message":
             continue
         own = [word(_asked_id(piece.item) if kind in _CALLS else _answered_id(piece.item))]
-        if kind in _SEARCHES and piece.item.get("call_id") is None:
+        if _is_hosted_search(piece.item):
             own = []
         if kind in _CALLS or kind in _OUTPUTS:
             found.append((piece, own if kind in _CALLS else (), own if kind in _OUTPUTS else ()))
@@ -713,8 +726,9 @@ def _with_call_ids(pieces: list[Piece], notes: Notes, ids: IdRule) -> list[Piece
 def _rendered(piece: Piece, notes: Notes, ids: SplitIds) -> list[Piece]:
     """An item of another shape in this API's words: messages and calls in their order."""
     neutral = read(piece.item)
-    if len(neutral.blocks) == 1 and (item := _single(neutral, piece, notes)) is not None:
-        return [piece.now(item, "rendered")]
+    quick = _quick(neutral, piece, notes)
+    if quick:
+        return [piece.now(item, "rendered") for item in quick]
     is_pi = not is_elsewhere(piece.item, _ELSEWHERE) and shape_of(piece.item) == "pi"
     made: list[dict[str, Any]] = []
     parts: list[dict[str, Any]] = []
@@ -767,21 +781,41 @@ def _rendered(piece: Piece, notes: Notes, ids: SplitIds) -> list[Piece]:
     return [piece.now(item, "rendered") for item in made]
 
 
-def _single(neutral: Neutral, piece: Piece, notes: Notes) -> dict[str, Any] | None:
-    """An item that says a single thing, of the commonest ones; None for another.
+def _quick(neutral: Neutral, piece: Piece, notes: Notes) -> list[dict[str, Any]]:
+    """Items that say a text and then call, or give outputs of text; nothing for any other.
 
     This says nothing that the long way does not say too. It only says it sooner.
     """
-    block = neutral.blocks[0]
-    if type(block) is Text and not block.signature and block.text.strip():
-        return {"role": neutral.speaker, "content": block.text}
-    if type(block) is Output and not block.is_error and len(block.blocks) == 1:
-        shown = block.blocks[0]
-        if type(shown) is Text:
-            return {"type": "function_call_output", "call_id": block.id, "output": shown.text}
-    if type(block) is Call and is_elsewhere(piece.item, _ELSEWHERE):
-        return _call_item(block, "", piece, notes)
-    return None
+    item = piece.item
+    content = item.get("content")
+    texts: list[str] = []
+    made: list[dict[str, Any]] = []
+    calls: list[Call] = []
+    for block in neutral.blocks:
+        if type(block) is Text:
+            if texts or made or calls or block.signature or not block.text.strip():
+                return []
+            texts.append(block.text)
+        elif type(block) is Call and not made:
+            calls.append(block)
+        elif type(block) is Output and len(block.blocks) == 1 and not (texts or calls or block.is_error):
+            shown = block.blocks[0]
+            if type(shown) is not Text:
+                return []
+            made.append({"type": "function_call_output", "call_id": block.id, "output": shown.text})
+        else:
+            return []
+    if calls and "tool_calls" not in item and not _PI_KEYS.isdisjoint(item):
+        return []
+    if calls and type(content) is list and any(block.get("type") == "toolCall" for block in content):
+        return []
+    if texts:
+        made.append({"role": neutral.speaker, "content": texts[0]})
+    return made + [_call_item(call, "", piece, notes) for call in calls]
+
+
+_PI_KEYS: Final = frozenset({"stopReason", "timestamp"})
+"""What messages of pi bear, whose call ids hold the ids of items."""
 
 
 def _signed_message(part: dict[str, Any], signature: str) -> dict[str, Any]:
