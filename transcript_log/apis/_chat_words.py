@@ -43,6 +43,9 @@ _MESSAGE_KEYS: Final = frozenset({"role", "content", "name", "tool_calls", "tool
 _ELSEWHERE: Final = frozenset({"input_text", "output_text", "tool_result", "tool_use"})
 """What a message begins with that is surely of another shape."""
 
+_CALLING: Final = frozenset({"tool_result", "tool_use", "toolCall"})
+"""What a message ends with that is said anew in any case."""
+
 
 def render_chat(pieces: Sequence[Piece], notes: Notes, dialect: ChatDialect) -> list[Piece]:
     """The same conversation in messages of a dialect."""
@@ -61,7 +64,7 @@ def render_chat(pieces: Sequence[Piece], notes: Notes, dialect: ChatDialect) -> 
             made, seen = _rendered(piece, notes, dialect)
         elif is_right(item, dialect):
             made = [piece]
-        elif is_elsewhere(item, _ELSEWHERE):
+        elif is_elsewhere(item, _ELSEWHERE, _CALLING):
             made, seen = _rendered(piece, notes, dialect)
         else:
             if type(item.get("content")) is list:

@@ -73,13 +73,15 @@ def named(call: Call, piece: Piece, notes: Notes) -> str:
 _CHAT_KEYS: Final = frozenset({"reasoning_content", "reasoning_details", "tool_calls"})
 
 
-def is_elsewhere(item: Item, first: frozenset[str]) -> bool:
-    """Whether a message begins with one of the blocks that tell that it is of another shape."""
+def is_elsewhere(item: Item, first: frozenset[str], last: frozenset[str] = frozenset()) -> bool:
+    """Whether a message begins, or ends, with a block that tells that it is of another shape."""
     content = item.get("content")
     if type(content) is not list or not content or not _CHAT_KEYS.isdisjoint(item):
         return False
-    block = content[0]
-    return type(block) is dict and type(kind := block.get("type")) is str and kind in first
+    block, end = content[0], content[-1]
+    if type(block) is dict and type(kind := block.get("type")) is str and kind in first:
+        return True
+    return type(end) is dict and type(kind := end.get("type")) is str and kind in last
 
 
 def in_own_shape(

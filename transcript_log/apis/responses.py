@@ -190,6 +190,9 @@ _OTHERS: Final = frozenset(
 _ELSEWHERE: Final = frozenset({"image_url", "input_audio", "tool_result", "tool_use"})
 """What a message begins with that is surely of another shape, and not pi's."""
 
+_CALLING: Final = frozenset({"tool_result", "tool_use", "toolCall"})
+"""What a message ends with that is said anew in any case."""
+
 _PLAIN_KINDS: Final = frozenset({"", "function_call", "function_call_output", "message", "reasoning"})
 """The kinds of items among which no output is of another kind than its call."""
 
@@ -339,7 +342,7 @@ class OpenAIResponses:
                     orphaned = False
                 out.append(piece.alone() if orphaned else piece)
                 continue
-            is_own = not is_elsewhere(item, _ELSEWHERE)
+            is_own = not is_elsewhere(item, _ELSEWHERE, _CALLING)
             if is_own and kind == "message":
                 piece = in_own_shape(piece, "responses", _is_own_part, _part_of, notes)  # noqa: PLW2901
             is_own = is_own and _is_own(piece.item)
