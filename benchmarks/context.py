@@ -12,9 +12,13 @@ from itertools import pairwise
 from typing import Any
 
 import logs
+import orjson
 from timing import Case, Goal, Report, Setting, Table, ratio, rounds, without_collector
 
 from transcript_log import Entry, Item, JsonlStore, MessageEntry
+from transcript_log import context as steps
+from transcript_log.apis import APIS, api_for, check_items
+from transcript_log.apis._base import Notes
 from transcript_log.context import Context, build_context
 from transcript_log.families import Target
 from transcript_log.items import tool_calls, tool_outputs
@@ -46,6 +50,7 @@ def measure(setting: Setting) -> Report:
             report.goals.append(
                 Goal(f"context of {count:,} entries {what}, of `load()`; worst: {name}", limit, figure)
             )
+    _measure_rendering(report, setting)
     _measure_growth(report, setting, list(sizes))
     _measure_width(report)
     if not all(goal.is_met for goal in report.goals):
@@ -146,6 +151,47 @@ def _count_calls(entries: Sequence[Entry]) -> tuple[int, str]:
             if tool_outputs(entry.message):
                 last = entry.id
     return calls, last
+
+
+# ---------------------------------------------------------------------------- rendering
+
+
+def _measure_rendering(report: Report, setting: Setting) -> None:
+    """The step that says items in an API's words, against writing what comes of it as JSON."""
+    count = 1_000 if setting.quick else 10_000
+    table = Table(
+        f"Rendering {count:,} items",
+        ("of", "for", "ms", "`orjson.dumps` of it, ms", "×"),
+        note="The items are paired already. Where an API has them as they are, its own are looked at.",
+    )
+    for source in _TARGETS:
+        entries = JsonlStore(logs.log(setting.work, count, target=source)).load()
+        for name in APIS:
+            target = Target(name, "m-1")
+            api = api_for(target)
+            pieces, _ = steps._boundary(entries, target, strict=False)
+            pieces, _ = steps._paired(pieces, api.order, None, [])
+            pieces = steps._readable(pieces, target, Notes())
+            made = [piece.item for piece in api.render(pieces, Notes())]
+            assert all(finding.severity == "note" for finding in check_items(made, target))
+            seconds = rounds(
+                {
+                    "render": Case(
+                        without_collector(lambda api=api, pieces=pieces: api.render(pieces, Notes())),
+                        lambda out, made=made: len(out) == len(made),
+                    ),
+                    "dumps": Case(without_collector(lambda made=made: orjson.dumps(made)), bool),
+                },
+                5 if setting.quick else 11,
+                time.process_time,
+            )
+            figure = ratio(seconds, "render", "dumps")
+            taken, written = (statistics.median(seconds[case]) * 1e3 for case in ("render", "dumps"))
+            table.rows.append((source.api, name, f"{taken:.1f}", f"{written:.1f}", f"{figure:.1f}"))
+            report.goals.append(
+                Goal(f"{count:,} items of {source.api} rendered for {name}, of `orjson.dumps`", 3, figure)
+            )
+    report.tables.append(table)
 
 
 # ------------------------------------------------------------------------------- growth

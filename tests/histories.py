@@ -36,6 +36,8 @@ TARGETS: Final = {
     "responses": Target("openai-responses", "m-1"),
     "chat": Target("openai-chat", "m-1"),
     "anthropic": Target("anthropic-messages", "m-1"),
+    "deepseek": Target("deepseek-chat", "deepseek-v4-pro"),
+    "mistral": Target("mistral-chat", "m-1"),
 }
 FAMILIES: Final = (*(target.family for target in TARGETS.values()), "another/family", None)
 
@@ -231,12 +233,39 @@ def _pi(turn: Turn, number: int) -> list[Item]:
     ]
 
 
+def _deepseek(turn: Turn, number: int) -> list[Item]:
+    """As a model that thinks: each message bears its reasoning. Nothing there is seen."""
+    if isinstance(turn, User):
+        return [{"role": "user", "content": turn.text}]
+    first, *outputs = _chat(turn, number)
+    thought = f"sealed-{number}" if turn.thought else ""
+    return [{**first, "content": turn.text, "reasoning_content": thought}, *outputs]
+
+
+def _mistral(turn: Turn, number: int) -> list[Item]:
+    """With ids of nine letters and digits, and an answer after each output."""
+    if isinstance(turn, User):
+        return _chat(turn, number)
+    calls = tuple(replace(call, id=f"{call.id:x>9}"[-9:].replace("_", "0")) for call in turn.calls)
+    first, *outputs = _chat(replace(turn, calls=calls, thought=False), number)
+    if turn.thought:
+        led: Item = {"type": "thinking", "thinking": [{"type": "text", "text": f"sealed-{number}"}]}
+        first["content"] = [led, {"type": "text", "text": turn.text}] if turn.text else [led]
+    elif not turn.text:
+        first["content"] = ""
+    if outputs:
+        outputs.append({"role": "assistant", "content": f"a{number} so much for that"})
+    return [first, *outputs]
+
+
 PICTURE: Final = "data:image/png;base64,aGk="
 _SAY: Final[dict[str, Callable[[Any, int], list[Item]]]] = {
     "responses": _responses,
     "chat": _chat,
     "anthropic": _anthropic,
     "pi": _pi,
+    "deepseek": _deepseek,
+    "mistral": _mistral,
 }
 
 

@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from agreement import agreement_part
+
 from transcript_log import items
 from transcript_log.apis import APIS
 from transcript_log.codec import outcome_payload
@@ -27,7 +29,7 @@ from transcript_log.entries import (
 )
 from transcript_log.families import Target
 
-__all__ = ["SITUATIONS", "Situation", "page", "rules_part", "situations_part"]
+__all__ = ["SITUATIONS", "Situation", "agreement_part", "page", "rules_part", "situations_part"]
 
 PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "context.md"
 TIME: Final = datetime(2026, 1, 2, tzinfo=UTC)
@@ -477,7 +479,12 @@ def link(url: str) -> str:
 
 def page(text: str) -> str:
     """The page with its generated parts made anew."""
-    for name, part in (("situations", situations_part()), ("rules", rules_part())):
+    parts = {
+        "situations": situations_part(),
+        "rules": rules_part(),
+        "agreement": agreement_part(),
+    }
+    for name, part in parts.items():
         begin, end = f"<!-- generated: {name} -->", f"<!-- end of {name} -->"
         head, found, tail = text.partition(begin)
         _, also, rest = tail.partition(end)

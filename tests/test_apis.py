@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
 from itertools import count
 from typing import Any, Final
 
 import pytest
+from broken_rules import (
+    Row,
+    entries_of,
+    is_found_alone,
+    is_mended_alone,
+    is_mended_for_good,
+    is_sent_as_it_is,
+    is_told,
+    rules_of,
+)
 
 from transcript_log import items
 from transcript_log.apis import APIS, api_of, check_items
 from transcript_log.apis.chat import SEE_BELOW
 from transcript_log.context import Context, build_context
-from transcript_log.entries import Entry, MessageEntry, ResponseRecord
-from transcript_log.errors import ContextError, TargetError
+from transcript_log.errors import TargetError
 from transcript_log.families import Target
-from transcript_log.findings import Finding
 
 Item = dict[str, Any]
 
@@ -27,6 +33,9 @@ TARGETS: Final = {
     "chat": Target("openai-chat", "m-1"),
     "anthropic": Target("anthropic-messages", "m-1"),
 }
+DIALECTS: Final = {"deepseek-chat": "deepseek", "mistral-chat": "mistral"}
+"""Those whose rows are in ``test_apis_dialects.py``."""
+
 SHORT: Final = {target.api: short for short, target in TARGETS.items()}
 PNG: Final = "aGk="
 HALF: Final = "half \ud83d here"
@@ -102,32 +111,10 @@ def searched(call_id: str = "s1") -> Item:
     return {"type": "web_search_tool_result", "tool_use_id": call_id, "content": []}
 
 
-def entries_of(items: Sequence[Item], target: Target | None, *, finish: str | None = None) -> list[Entry]:
-    """Items as entries of the target's own family; the last one ends its response so."""
-    family = None if target is None else target.family
-    made: list[Entry] = []
-    for place, item in enumerate(items):
-        last = place == len(items) - 1 and finish is not None
-        response = ResponseRecord(finish_reason=finish) if last else None
-        made.append(
-            MessageEntry(id=f"e{place}", timestamp=None, message=item, family=family, response=response)
-        )
-    return made
-
-
 def built(api: str, *items: Item, own: bool = False) -> Context:
     """The context for an API of items, of nobody's family unless they are the target's own."""
     target = TARGETS[api]
     return build_context(entries_of(items, target if own else None), target)
-
-
-def rules_of(found: Sequence[Finding]) -> list[str]:
-    return [finding.rule for finding in found]
-
-
-def refusals(found: Sequence[Finding]) -> list[str]:
-    """What is found, but for what is only worth knowing."""
-    return [str(finding) for finding in found if finding.severity != "note"]
 
 
 def told(context: Context) -> list[tuple[str, str]]:
@@ -135,20 +122,6 @@ def told(context: Context) -> list[tuple[str, str]]:
 
 
 # ------------------------------------------------------------------------------- rules
-
-
-@dataclass(frozen=True)
-class Row:
-    """Items that break one rule.
-
-    ``also`` are rules that cannot but be broken with it; ``touched`` the places of the items
-    that the mending changes, where they are others than those that the findings name.
-    """
-
-    rule: str
-    items: list[Item]
-    also: tuple[str, ...] = ()
-    touched: tuple[int, ...] | None = None
 
 
 LAST: Final = ("ends-with-assistant",)
@@ -308,10 +281,11 @@ def rows() -> list[Any]:
 
 
 def test_every_rule_of_every_api_has_a_row_here() -> None:
-    assert {SHORT[name] for name in APIS} == BROKEN.keys()
-    for name, api in APIS.items():
-        assert {row.rule for row in BROKEN[SHORT[name]]} == api.rules.keys()
-        assert name == api.name
+    assert SHORT.keys() | DIALECTS.keys() == APIS.keys()
+    assert set(SHORT.values()) == BROKEN.keys()
+    for name, short in SHORT.items():
+        assert {row.rule for row in BROKEN[short]} == APIS[name].rules.keys()
+        assert name == APIS[name].name
 
 
 def test_every_rule_says_where_it_is_from_and_what_it_demands() -> None:
@@ -326,63 +300,22 @@ def test_every_rule_says_where_it_is_from_and_what_it_demands() -> None:
 
 @pytest.mark.parametrize(("api", "row"), rows())
 def test_what_breaks_a_rule_is_found_by_that_rule_alone(api: str, row: Row) -> None:
-    found = check_items(row.items, TARGETS[api])
-    assert set(rules_of(found)) == {row.rule, *row.also}
-    rules = api_of(TARGETS[api].api).rules
-    for finding in found:
-        assert finding.severity == rules[finding.rule].severity
-        assert (finding.item is None) == (not row.items)
-        assert bool(finding.advice) == (finding.severity != "note")
-        assert finding.message
+    is_found_alone(row, TARGETS[api])
 
 
 @pytest.mark.parametrize(("api", "row"), rows())
 def test_what_breaks_a_rule_is_mended_and_the_rest_is_left_alone(api: str, row: Row) -> None:
-    target = TARGETS[api]
-    entries = entries_of(row.items, target)
-    if not row.items:
-        with pytest.raises(ContextError, match="there is nothing to send"):
-            build_context(entries, target)
-        return
-    found = check_items(row.items, target)
-    context = build_context(entries, target)
-    assert refusals(check_items(context.items, target)) == []
-    if not refusals(found):  # a note is no reason to change a thing
-        assert context.changes == ()
-        assert all(a is b for a, b in zip(context.items, row.items, strict=True))
-        return
-    named = {finding.item for finding in found}
-    touched = named if row.touched is None else set(row.touched)
-    innocent = [item for place, item in enumerate(row.items) if place not in touched]
-    kept = [item for item in context.items if any(item is other for other in innocent)]
-    assert len(kept) == len(innocent)
-    assert all(a is b for a, b in zip(kept, innocent, strict=True))
+    is_mended_alone(row, TARGETS[api])
 
 
 @pytest.mark.parametrize(("api", "row"), rows())
 def test_what_is_mended_is_told(api: str, row: Row) -> None:
-    """A message of another API that is said in the words of this one is no change: its row says so."""
-    target = TARGETS[api]
-    found = check_items(row.items, target)
-    if not row.items or not refusals(found):
-        return
-    context = build_context(entries_of(row.items, target), target)
-    told_of = {change.entry for change in context.changes} | {
-        entry for each in context.rows if each.why in ("rendered", "merged") for entry in each.entries
-    }
-    calls = {finding.call for finding in found} & {change.call for change in context.changes}
-    assert {f"e{finding.item}" for finding in found} & told_of or calls - {None}
+    is_told(row, TARGETS[api])
 
 
 @pytest.mark.parametrize(("api", "row"), rows())
 def test_what_was_mended_once_is_mended(api: str, row: Row) -> None:
-    if not row.items:
-        return
-    target = TARGETS[api]
-    once = build_context(entries_of(row.items, target), target)
-    twice = build_context(entries_of(once.items, target), target)  # type: ignore[arg-type]  # they are dicts
-    assert twice.changes == ()
-    assert all(a is b for a, b in zip(twice.items, once.items, strict=True))
+    is_mended_for_good(row, TARGETS[api])
 
 
 # ------------------------------------------------------------------------- near misses
@@ -463,21 +396,7 @@ def near() -> list[Any]:
 
 @pytest.mark.parametrize(("api", "items"), near())
 def test_what_only_looks_wrong_is_sent_as_it_is(api: str, items: list[Item]) -> None:
-    target = TARGETS[api]
-    assert check_items(items, target) == []
-    context = build_context(entries_of(items, target), target, strict=True)
-    assert context.changes == ()
-    assert all(a is b for a, b in zip(context.items, items, strict=True))
-    # Not only because nothing was looked at: the steps themselves change nothing.
-    odd = build_context([*entries_of(items, target), *ODD_END], target)
-    kept = odd.items[: len(items)]
-    assert all(a is b for a, b in zip(kept, items, strict=True))
-
-
-ODD_END: Final[list[Entry]] = [
-    MessageEntry(id="odd", timestamp=None, message={"role": "user", "content": HALF}, family=None)
-]
-"""What makes every step of a context be taken."""
+    is_sent_as_it_is(items, TARGETS[api])
 
 
 def test_a_paused_turn_may_end_in_an_open_call_of_the_server() -> None:
@@ -515,7 +434,7 @@ def test_what_is_mended_before_a_paused_turn_leaves_its_end_alone() -> None:
 
 
 def test_an_api_that_is_not_known_is_told_with_those_that_are() -> None:
-    with pytest.raises(TargetError, match="known are openai-responses, openai-chat, anthropic-messages"):
+    with pytest.raises(TargetError, match="known are openai-responses, openai-chat, anthropic-messages, "):
         api_of("openai-telepathy")
     with pytest.raises(TargetError):
         check_items([user()], Target("openai-telepathy", "m"))

@@ -758,6 +758,7 @@ def test_without_words_it_shows_its_help() -> None:
         "context",
         "diff",
         "check",
+        "rules",
         "salvage",
         "fork",
         "list",

@@ -14,6 +14,8 @@ from transcript_log.apis import APIS
 from transcript_log.entries import ResponseRecord
 
 EVERY = ",".join(APIS)
+PLAIN = [api for api in APIS if api != "deepseek-chat"]
+"""Those that take what another model said as it is: a model that thinks wants to have thought."""
 
 
 @pytest.fixture
@@ -78,9 +80,9 @@ def test_as_json_it_is_one_object_per_finding_and_per_change(unanswered: Path) -
 
 def test_items_that_every_api_takes_are_fine(log: Path) -> None:
     make(log, said("u", "user", "go"), said("a", "assistant", "done"), said("v", "user", "on"))
-    result = run("check", log, "--for", EVERY)
+    result = run("check", log, "--for", ",".join(PLAIN))
     assert (result.exit_code, result.stdout) == (0, "")
-    assert result.stderr.splitlines()[1:] == [f"{api}/any: nothing is wrong; 0 changes" for api in APIS]
+    assert result.stderr.splitlines()[1:] == [f"{api}/any: nothing is wrong; 0 changes" for api in PLAIN]
 
 
 def test_notes_and_changes_are_no_faults(log: Path) -> None:

@@ -83,6 +83,7 @@ FLOORS: Final = {
 
 IO: Final = frozenset(
     {
+        "apis.tables",
         "_following",
         "_forking",
         "_logfile.files",

@@ -20,6 +20,7 @@ Why = Literal[
     "replacement",
     "attachment",
     "opening",
+    "bridge",
     "stand-in",
     "moved",
     "split",
@@ -31,10 +32,10 @@ Why = Literal[
 
 ``kept``: as it was stored, where it stood. ``summary``, ``replacement``: in place of what was
 compacted. ``attachment``: a text that stands beside the conversation. ``opening``: put first where an API
-wants the user to begin. ``stand-in``: made up for
-an output that nobody recorded. ``moved``: as it was stored, but not where it stood. ``split``:
-a part of a stored item. ``rendered``: from the shape of another API. ``mended``: brought under
-a rule of the API. ``merged``: put together from several.
+wants the user to begin. ``bridge``: put where an API wants the assistant to speak before the
+user. ``stand-in``: made up for an output that nobody recorded. ``moved``: as it was stored, but
+not where it stood. ``split``: a part of a stored item. ``rendered``: from the shape of another
+API. ``mended``: brought under a rule of the API. ``merged``: put together from several.
 """
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from .apis import check_items
+from .apis import Api, check_items
 from .context import build_context, live_rows
 from .entries import Entry, MessageEntry
 from .errors import ContextError
@@ -35,15 +35,20 @@ class Acceptance:
     changes: tuple[Change, ...]
 
 
-def check_acceptance(entries: Sequence[Entry], api: str) -> Acceptance:
+def check_acceptance(entries: Sequence[Entry], api: str, rules: Api | None = None) -> Acceptance:
     """Whether the items that the newest boundary leaves could be sent as they are.
 
     They would go to :func:`likely_target`.
 
+    Args:
+        entries: A whole log, or what its store's ``active()`` gives.
+        api: The name of the API.
+        rules: It, where it is one of :func:`transcript_log.apis.tables.load_rules`.
+
     Raises:
         TargetError: The API is not known here.
     """
-    target = likely_target(entries, api)
+    target = likely_target(entries, api, rules)
     rows = live_rows(entries, target)
     # A paused turn may end as it does. To the target itself it may be unreadable, and gone.
     found = check_items([row.item for row in rows], target, paused=build_context(entries).paused)
@@ -59,7 +64,7 @@ def check_acceptance(entries: Sequence[Entry], api: str) -> Acceptance:
     return Acceptance(target=target, findings=tuple(findings), changes=changes)
 
 
-def likely_target(entries: Sequence[Entry], api: str) -> Target:
+def likely_target(entries: Sequence[Entry], api: str, rules: Api | None = None) -> Target:
     """An API with the model that a log names last for a response; :data:`ANY_MODEL` if it names none.
 
     It reads the family of this API that the log names last.
@@ -73,8 +78,8 @@ def likely_target(entries: Sequence[Entry], api: str) -> Target:
     for entry in reversed(entries):
         response = entry.response if isinstance(entry, MessageEntry) else None
         if response is not None and response.model is not None and response.model.strip():
-            return Target(api, response.model, reads=reads)
-    return Target(api, ANY_MODEL, reads=reads)
+            return Target(api, response.model, reads=reads, rules=rules)
+    return Target(api, ANY_MODEL, reads=reads, rules=rules)
 
 
 def _refusal(error: ContextError) -> Finding:

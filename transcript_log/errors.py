@@ -28,6 +28,7 @@ __all__ = [
     "LogBusyError",
     "ReconciliationError",
     "RequestNotFoundError",
+    "RulesError",
     "SessionIdError",
     "StorageError",
     "StrictContextError",
@@ -394,6 +395,23 @@ class TargetError(TranscriptError, ValueError):
 
     def __str__(self) -> str:
         return f"{self.named!r}: {self.reason}"
+
+
+class RulesError(TranscriptError, ValueError):
+    """A file of rules says something that is no rule.
+
+    ``path`` is the file, ``key`` where in it, as in ``api."my-gateway".rules.call-id.length``;
+    ``""`` for the whole.
+    """
+
+    def __init__(self, path: str, key: str, reason: str) -> None:
+        super().__init__(path, key, reason)
+        self.path = path
+        self.key = key
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return ": ".join(filter(None, (self.path, self.key, self.reason)))
 
 
 class ContextError(TranscriptError, ValueError):

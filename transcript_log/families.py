@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Final, TypeVar
+from dataclasses import dataclass, field
+from typing import Final, Protocol, TypeVar
 
 from . import items as item_shapes
 from ._identity import IdentityMap
@@ -20,6 +20,7 @@ from .items.portable import is_private, portable_part
 __all__ = [
     "BINDINGS",
     "Binding",
+    "Named",
     "Target",
     "is_private",
     "items_for_family",
@@ -51,6 +52,13 @@ BINDINGS: Final[Mapping[str, Binding]] = {
     "openai-responses": Binding(True, "https://github.com/openai/codex/issues/17541", "2026-04-12"),
     # Reasoning comes as plain text there, which any model of the same host takes back.
     "openai-chat": Binding(False, "https://api-docs.deepseek.com/guides/thinking_mode", "2026-12-01"),
+    "deepseek-chat": Binding(False, "https://api-docs.deepseek.com/guides/thinking_mode", "2026-12-01"),
+    # It is plain text there too, but models that do not think refuse the parts that it stands in.
+    "mistral-chat": Binding(
+        True,
+        "https://github.com/mistralai/mistral-common/blob/main/src/mistral_common/protocol/instruct/validator.py",
+        "2026-12-01",
+    ),
     # A model that cannot read another's thinking leaves it out itself; the provider asks that
     # it be sent all the same.
     "anthropic-messages": Binding(
@@ -62,20 +70,32 @@ BINDINGS: Final[Mapping[str, Binding]] = {
 _PREFIX_BOUND: Final = re.compile(r"(fable-5-[12]|mythos-5-[12]|opus-5-5|sonnet-5-5|haiku-5-5)")
 
 
+class Named(Protocol):
+    """What has the name of an API: an API does."""
+
+    @property
+    def name(self) -> str:
+        """What a target calls it."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """Where a context is sent.
 
     Attributes:
         api: The shape of the request: ``"openai-responses"``, ``"openai-chat"``,
-            ``"anthropic-messages"``.
+            ``"anthropic-messages"``, or another of :data:`transcript_log.apis.APIS`.
         model: The name that is requested, never the dated one that comes back.
         platform: Who runs it: ``"direct"`` for the provider itself, or a cloud or gateway.
         account: The organisation or key, where private content is bound to it.
         reads: Other families whose private content it can read.
+        rules: An API of :func:`transcript_log.apis.tables.load_rules` of this name, where ``api`` is
+            none of those that are known everywhere.
 
     Raises:
-        TargetError: A part of the name is empty, or holds a slash where none may be.
+        TargetError: A part of the name is empty, or holds a slash where none may be, or the
+            rules are those of another API.
     """
 
     api: str
@@ -83,6 +103,7 @@ class Target:
     platform: str = "direct"
     account: str = ""
     reads: frozenset[str] = frozenset()
+    rules: Named | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for name, value in (("api", self.api), ("model", self.model), ("platform", self.platform)):
@@ -91,6 +112,8 @@ class Target:
         for name, value in (("api", self.api), ("platform", self.platform), ("account", self.account)):
             if "/" in value:
                 raise TargetError(value, f"the {name} of a target holds no slash")
+        if self.rules is not None and self.rules.name != self.api:
+            raise TargetError(self.api, f"the rules given are those of {self.rules.name}")
 
     @property
     def family(self) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from . import items
-from .apis import api_of
+from .apis import api_for
 from .context import Context, context_then
 from .entries import Entry, Json, MessageEntry
 from .errors import EntryNotFoundError, RequestNotFoundError
@@ -60,7 +60,7 @@ class SentRequest:
     @property
     def _key(self) -> str:
         assert self.context.target is not None
-        return api_of(self.context.target.api).items_key
+        return api_for(self.context.target).items_key
 
 
 def _instructs(own: Json) -> bool:

@@ -26,7 +26,8 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any, Final, TypeAlias
 
-from .apis import api_of, check_items
+from .apis import api_for, check_items
+from .apis._base import Amendable
 from .boundary import kept_items
 from .entries import (
     Compaction,
@@ -338,7 +339,8 @@ class ScriptedModel:
         Raises:
             TargetError: The target's API is not known here.
         """
-        api_of(target.api)
+        api = api_for(target)
+        self._wire: Final = api.terms.wire if isinstance(api, Amendable) else target.api
         self.target: Final = target
         self.requests: Final[list[tuple[Item, ...]]] = []
         self._script: Final = tuple(script)
@@ -391,7 +393,7 @@ class ScriptedModel:
         ]
         given, said = _weight(sent), _weight([*texts, *[[part.name, part.arguments] for part in calls]])
         return raw_answer(
-            self.target.api,
+            self._wire,
             id=f"resp_{key}",
             model=self.target.model,
             text="\n".join(texts) if texts else None,

@@ -13,15 +13,24 @@ from ..entries import Item
 from ..errors import TargetError
 from ..families import Target
 from ..findings import Finding
-from ._base import Api, Rule
+from ._base import Api, OfModel, Rule
 from .anthropic import ANTHROPIC_MESSAGES
 from .chat import OPENAI_CHAT
+from .deepseek import DEEPSEEK_CHAT
+from .mistral import MISTRAL_CHAT
 from .responses import OPENAI_RESPONSES
 
-__all__ = ["APIS", "Api", "Rule", "api_of", "check_items"]
+__all__ = ["APIS", "Api", "Rule", "api_for", "api_of", "check_items"]
 
 APIS: Final[Mapping[str, Api]] = {
-    api.name: api for api in (OPENAI_RESPONSES, OPENAI_CHAT, ANTHROPIC_MESSAGES)
+    api.name: api
+    for api in (
+        OPENAI_RESPONSES,
+        OPENAI_CHAT,
+        ANTHROPIC_MESSAGES,
+        DEEPSEEK_CHAT,
+        MISTRAL_CHAT,
+    )
 }
 """The APIs that a context can be made for, by name."""
 
@@ -38,6 +47,17 @@ def api_of(name: str) -> Api:
     return api
 
 
+def api_for(target: Target) -> Api:
+    """The API of a target, as the target's model has it.
+
+    Raises:
+        TargetError: It is not known here.
+    """
+    given = target.rules
+    api = given if isinstance(given, Api) else api_of(target.api)
+    return api.of_model(target.model) if isinstance(api, OfModel) else api
+
+
 def check_items(items: Sequence[Item], target: Target, *, paused: bool = False) -> list[Finding]:
     """The rules of the target's API that items break, in their order; empty if it takes them.
 
@@ -51,4 +71,4 @@ def check_items(items: Sequence[Item], target: Target, *, paused: bool = False) 
     Raises:
         TargetError: The API is not known here.
     """
-    return list(api_of(target.api).check(items, paused=paused))
+    return list(api_for(target).check(items, paused=paused))

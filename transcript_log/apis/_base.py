@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 
 import orjson
 
@@ -17,10 +17,16 @@ from ..entries import Item
 from ..findings import Change, ChangeKind, Finding, Severity
 
 __all__ = [
+    "Amendable",
     "Api",
+    "Demand",
     "IdRule",
+    "NameRule",
     "Notes",
+    "OfModel",
     "Rule",
+    "Terms",
+    "all_fit",
     "clean_text",
     "fresh_ids",
     "has_surrogate",
@@ -74,12 +80,28 @@ def rule_of(page: str) -> Callable[..., tuple[str, Rule]]:
 
 
 class Notes:
-    """The changes that a step made, in order."""
+    """The changes that a step made, in order.
 
-    __slots__ = ("changes",)
+    Attributes:
+        changes: They.
+        terms: What the API that renders asks for; each API says so when it begins.
+    """
+
+    __slots__ = ("changes", "terms")
 
     def __init__(self) -> None:
         self.changes: Final[list[Change]] = []
+        self.terms: Terms | None = None
+
+    def asks(self, rule: str) -> bool:
+        """Whether what breaks a rule is to be mended: not where a table turns it off."""
+        return self.terms is None or self.terms.asks(rule)
+
+    @property
+    def names(self) -> NameRule:
+        """What the name of a tool may be where things are rendered."""
+        assert self.terms is not None
+        return self.terms.names
 
     def add(
         self,
@@ -98,6 +120,7 @@ class Notes:
         )
 
 
+@runtime_checkable
 class Api(Protocol):
     """One provider API: what it demands, and how items of any shape are said in its words."""
 
@@ -138,6 +161,15 @@ class Api(Protocol):
         ...
 
 
+@runtime_checkable
+class OfModel(Protocol):
+    """An API that asks one model for another thing than the next."""
+
+    def of_model(self, model: str) -> Api:
+        """The same API as this model has it."""
+        ...
+
+
 # ---------------------------------------------------------------------------------- ids
 
 
@@ -157,11 +189,33 @@ class IdRule:
     def other(self, call_id: str, salt: str) -> str:
         """An id that may be sent in the place of ``call_id``; the same one each time.
 
-        It keeps what it can of the old id, for people, and ends with a digest of all of it.
+        It keeps what it can of the old id, for people, and ends with a digest of all of it. Where
+        there is no room for that, or such an id would not fit, it is letters and digits alone.
         """
-        kept = re.sub(r"[^A-Za-z0-9_-]", "_", call_id)[: self.length - 13] or "call"
-        digest = sha256(f"{salt}\0{call_id}".encode("utf-8", "surrogatepass")).hexdigest()[:12]
-        return f"{kept}_{digest}"
+        digest = sha256(f"{salt}\0{call_id}".encode("utf-8", "surrogatepass")).hexdigest()
+        if self.length > 13:
+            kept = re.sub(r"[^A-Za-z0-9_-]", "_", call_id)[: self.length - 13] or "call"
+            made = f"{kept}_{digest[:12]}"
+            if self.pattern.fullmatch(made):
+                return made
+        return digest[: min(self.length, 40)]
+
+
+def all_fit(rule: IdRule, groups: Iterable[Sequence[Any]]) -> bool:
+    """Whether the call ids of each message are what a rule wants, and none has to be another."""
+    used: set[str] = set()
+    for group in groups:
+        if not rule.unique:
+            if len(group) == 1:
+                if type(group[0]) is not str or not rule.fits(group[0]):
+                    return False
+                continue
+            used = set()
+        for call_id in group:
+            if type(call_id) is not str or call_id in used or not rule.fits(call_id):
+                return False
+            used.add(call_id)
+    return True
 
 
 def fresh_ids(
@@ -181,6 +235,8 @@ def fresh_ids(
     used: set[str] = set()
     numbers: dict[str, int] = {}
     dealt: dict[str, deque[str]] = {}
+    is_asked = notes.asks("call-id")
+    fits = rule.fits
     for piece, calls, outputs in pieces:
         new_outputs: Sequence[str] = outputs
         if outputs:
@@ -197,15 +253,19 @@ def fresh_ids(
             found = []
             for place, call_id in enumerate(calls):
                 new = call_id
-                number = numbers.get(call_id, 0)  # those before it are taken
-                while new in used or not rule.fits(new):
-                    salt = f"{number}" if call_id else f"{piece.entry} {place} {number}"
-                    new = rule.other(call_id, salt)
-                    number += 1
-                numbers[call_id] = number
+                if call_id in used or (is_asked and not fits(call_id)):
+                    number = numbers.get(call_id, 0)  # those before it are taken
+                    while new in used or new is call_id or (is_asked and not fits(new)):
+                        salt = f"{number}" if call_id else f"{piece.entry} {place} {number}"
+                        new = rule.other(call_id, salt)
+                        number += 1
+                    numbers[call_id] = number
                 used.add(new)
                 found.append(new)
-                dealt.setdefault(call_id, deque()).append(new)
+                queue = dealt.get(call_id)
+                if queue is None:
+                    dealt[call_id] = queue = deque()
+                queue.append(new)
                 if new != call_id:
                     notes.add("rewritten", "call-id", f"the call id goes as {new!r}", piece, call=call_id)
             if found != list(calls):
@@ -224,6 +284,120 @@ def safe_name(name: str, length: int) -> str:
     if len(kept) <= length:
         return kept
     return f"{kept[: length - 9]}_{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+
+
+@dataclass(frozen=True, slots=True)
+class NameRule:
+    """What the name of a tool may be."""
+
+    pattern: re.Pattern[str]
+    length: int
+
+    def fits(self, name: Any) -> bool:
+        """Whether a name may be sent as it is."""
+        return type(name) is str and len(name) <= self.length and self.pattern.fullmatch(name) is not None
+
+    def safe(self, name: str) -> str:
+        """A name that may be sent in its place; the same one each time, and itself if it fits."""
+        if self.fits(name):
+            return name
+        made = safe_name(name, self.length)
+        if self.fits(made):
+            return made
+        digest = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+        return f"t{digest}"[: min(self.length, 13)]
+
+
+# -------------------------------------------------------------------------------- terms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What an API asks for, as far as that is data: what a table of a user can change of it.
+
+    Attributes:
+        name: What a target calls the API.
+        wire: The API in whose words it answers, as :func:`~transcript_log.response.wire.raw_answer`
+            has them.
+        rules: All that it demands, by the ids of the rules.
+        ids: What a call id may be.
+        names: What the name of a tool may be.
+        optional: The rules that can be turned off. What the others ask for is done by the steps
+            before an API is asked, or is what rendering is.
+        off: The rules that are not asked for: neither found nor mended.
+        demands: What is demanded beside all that.
+    """
+
+    name: str
+    wire: str
+    rules: Mapping[str, Rule]
+    ids: IdRule
+    names: NameRule
+    optional: frozenset[str] = frozenset()
+    off: frozenset[str] = frozenset()
+    demands: tuple[Demand, ...] = ()
+
+    def asks(self, rule: str) -> bool:
+        """Whether what breaks a rule is to be mended: it is asked for, and no mere note."""
+        if rule in self.off:
+            return False
+        known = self.rules.get(rule)
+        return known is None or known.severity != "note"
+
+    def heard(self, found: Iterable[Finding], items: Sequence[Item]) -> Iterator[Finding]:
+        """Findings without those of rules that are off, and each as bad as its rule says.
+
+        Those of the demands come last.
+        """
+        for finding in found:
+            if finding.rule in self.off:
+                continue
+            rule = self.rules[finding.rule]
+            if rule.severity != finding.severity:
+                advice = "" if rule.severity == "note" else finding.advice
+                finding = replace(finding, severity=rule.severity, advice=advice)  # noqa: PLW2901
+            yield finding
+        for demand in self.demands:
+            if demand.rule.id not in self.off:
+                yield from demand.check(items)
+
+    def finished(self, pieces: list[Piece], notes: Notes) -> list[Piece]:
+        """Pieces that the API has rendered, with what the demands want."""
+        for demand in self.demands:
+            if self.asks(demand.rule.id):
+                pieces = [demand.mended(piece, notes) for piece in pieces]
+        return pieces
+
+
+@runtime_checkable
+class Amendable(Protocol):
+    """An API whose terms can be others."""
+
+    @property
+    def terms(self) -> Terms:
+        """What it asks for, as far as that is data."""
+        ...
+
+    def under(self, terms: Terms) -> Api:
+        """The same API under other terms; they are of the class that it has."""
+        ...
+
+
+class Demand(Protocol):
+    """A rule that somebody wrote down as data: see :mod:`.tables`."""
+
+    @property
+    def rule(self) -> Rule:
+        """The rule."""
+        ...
+
+    def check(self, items: Sequence[Item]) -> Iterator[Finding]:
+        """The items that break it."""
+        ...
+
+    def mended(self, piece: Piece, notes: Notes) -> Piece:
+        """A piece under it; the same one if it is already."""
+        ...
 
 
 # --------------------------------------------------------------------------------- text

@@ -141,18 +141,25 @@ class Neutral:
 
 def read(item: Mapping[str, Any]) -> Neutral:
     """What an item of any shape says."""
-    kind = items.type_of(item)
-    speaker = items.role(item)
+    kind: Any = item.get("type")
+    speaker: Any = item.get("role")
+    kind = kind if type(kind) is str and kind else None
+    speaker = speaker if type(speaker) is str and speaker else None
     if kind is not None and kind != "message" and speaker is None:
         return Neutral("assistant", _plain(item, kind) or list(_flat(item)))
-    if speaker in ("tool", "toolResult"):
-        return Neutral("user", [read_output(part) for part in items.tool_outputs(item)])
     content = item.get("content")
-    listed = item.get("tool_calls")
     blocks: list[Block]
+    if speaker in ("tool", "toolResult"):
+        if type(content) is str and speaker == "tool" and "isError" not in item:
+            output = Output(_word(item.get("tool_call_id")), blocks=[Text(content)])
+            output.name = _word(item.get("name")) or _word(item.get("toolName")) or None
+            return Neutral("user", [output])
+        return Neutral("user", [read_output(part) for part in items.tool_outputs(item)])
     if type(content) is not list:
         # What was thought stands beside the text there.
-        blocks = [] if content is None else [read_block(content)]
+        blocks = [] if content is None else [Text(content) if type(content) is str else read_block(content)]
+        if _BESIDE.isdisjoint(item):
+            return Neutral(_SPEAKERS.get(speaker, "user"), blocks)
         if not _REASONING.isdisjoint(item):
             blocks += [Thought(part.text) for part in items.reasoning(item)]
     else:
@@ -162,14 +169,18 @@ def read(item: Mapping[str, Any]) -> Neutral:
     refusal = item.get("refusal")
     if type(refusal) is str and refusal:
         blocks.append(Text(refusal))
+    listed = item.get("tool_calls")
     if type(listed) is list:
-        blocks += [_call(part) for part in items.chat_calls(item)]
-    if any(isinstance(block, Call) for block in blocks):
-        return Neutral("assistant", blocks)  # whoever it says it is from
+        blocks += _chat_calls(listed)
+    for block in blocks:
+        if type(block) is Call:
+            return Neutral("assistant", blocks)  # whoever it says it is from
     return Neutral(_SPEAKERS.get(speaker, "user"), blocks)
 
 
 _REASONING: Final = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
+_BESIDE: Final = frozenset({*_REASONING, "refusal", "tool_calls"})
+"""Where a Chat message says more than its content."""
 
 
 def _plain(item: Mapping[str, Any], kind: str) -> list[Block] | None:
@@ -188,11 +199,43 @@ def _plain(item: Mapping[str, Any], kind: str) -> list[Block] | None:
     return None
 
 
+def _chat_calls(listed: list[Any]) -> Iterator[Call]:
+    for call in listed:
+        body = call.get("function") if type(call) is dict else None
+        if type(body) is dict and call.get("type") != "custom":
+            yield Call(_word(call.get("id")), _word(body.get("name")), body.get("arguments"))
+        else:
+            yield from (_call(part) for part in items.chat_calls({"tool_calls": [call]}))
+
+
 def _blocks(content: list[Any]) -> list[Block]:
-    calls, outputs = items.calls_and_outputs({"content": content})
-    places: dict[int, Block] = {part.place: _call(part) for part in calls}
-    places.update((part.place, read_output(part)) for part in outputs)
-    return [places[place] if place in places else read_block(block) for place, block in enumerate(content)]
+    made: list[Block] = []
+    for block in content:
+        kind = block.get("type") if type(block) is dict else None
+        if kind in ("tool_use", "toolCall"):
+            given = block.get("input" if kind == "tool_use" else "arguments")
+            made.append(Call(_word(block.get("id")), _word(block.get("name")), given))
+        elif kind == "tool_result":
+            said = block.get("content")
+            is_error = block.get("is_error") is True
+            made.append(Output(_word(block.get("tool_use_id")), blocks=_shown(said), is_error=is_error))
+        else:
+            made.append(read_block(block))
+    return made
+
+
+def _word(value: Any) -> str:
+    return value if type(value) is str else ""
+
+
+def _shown(content: Any) -> list[Text | Image | File | Unknown]:
+    """What the output of a function shows."""
+    if type(content) is str:
+        return [Text(content)]
+    if type(content) is not list:
+        return [] if content is None else [Text(items.output_text(content))]
+    read_blocks = [read_block(block) for block in content]
+    return [block for block in read_blocks if isinstance(block, Text | Image | File | Unknown)]
 
 
 def _flat(item: Mapping[str, Any]) -> Iterator[Block]:
@@ -228,10 +271,7 @@ def read_output(part: items.ToolOutputPart) -> Output:
     content = part.content
     blocks: list[Text | Image | File | Unknown] = []
     if type(content) is list and part.kind not in ("shell", "tool_search"):
-        for block in content:
-            shown = read_block(block)
-            if isinstance(shown, Text | Image | File | Unknown):
-                blocks.append(shown)
+        blocks = _shown(content)
     elif type(content) is dict and part.kind == "computer":
         picture = read_block(content)
         if isinstance(picture, Image):
@@ -243,13 +283,18 @@ def read_output(part: items.ToolOutputPart) -> Output:
 
 # pi writes the field that a chat completion's reasoning came in where a signature goes.
 _WIRE_FIELDS: Final = frozenset({"reasoning_content", "reasoning", "reasoning_text"})
+_COMMON: Final = ("text", "input_text", "output_text")
 _TEXTS: Final = frozenset({"text", "input_text", "output_text", "summary_text", "reasoning_text"})
 _IMAGES: Final = frozenset({"image", "input_image", "image_url", "output_image", "computer_screenshot"})
-_FILES: Final = frozenset({"document", "input_file", "file"})
+_FILES: Final = frozenset({"document", "input_file", "file", "document_url"})
 
 
 def read_block(block: Any) -> Block:
     """One block of a message, other than a call or an output."""
+    if type(block) is dict and block.get("type") in _COMMON and "textSignature" not in block:
+        said = block.get("text")
+        if type(said) is str:
+            return Text(said)
     if type(block) is str:
         return Text(block)
     if type(block) is not dict:
@@ -265,11 +310,11 @@ def read_block(block: Any) -> Block:
     if kind == "refusal":
         return Text(str(block.get("refusal") or ""))
     if kind in ("thinking", "redacted_thinking"):
-        thought, mark = block.get("thinking"), block.get("thinkingSignature")
+        mark = block.get("thinkingSignature")
         mark = mark if type(mark) is str else ""
         is_key = mark in _WIRE_FIELDS
         return Thought(
-            thought if type(thought) is str else "",
+            items.thought_in(block),
             "" if is_key else mark,
             block.get("redacted") is True,
             mark if is_key else "",
@@ -337,7 +382,17 @@ def _file(block: Mapping[str, Any]) -> File | None:
             return File(name, head[5:-7] or "application/pdf", data=body)
         return File(name, data=data)
     link = held.get("file_url")
-    return File(name, url=link) if type(link) is str else None
+    if type(link) is str:
+        return File(name, url=link)
+    link = block.get("document_url")  # of Mistral
+    if type(link) is not str:
+        return None
+    name = block.get("document_name")
+    name = name if type(name) is str else None
+    head, comma, body = link.partition(",")
+    if comma and head.startswith("data:") and head.endswith(";base64"):
+        return File(name, head[5:-7] or "application/pdf", data=body)
+    return File(name, url=link)
 
 
 def _or(value: Any, other: str) -> str:

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from .._pieces import Piece
+from ..entries import Item
 from ..items import calls_and_outputs
 from ..items.shapes import Shape, shape_of
-from ._base import Notes, safe_name
+from ._base import Notes
 from ._neutral import Block, Call, File, Hosted, Image, Output, Thought, Unknown, read_block
 
-__all__ = ["in_own_shape", "named", "tell_arguments", "tell_error_flag", "tell_nothing_left", "tell_unsaid"]
+__all__ = [
+    "in_own_shape",
+    "is_elsewhere",
+    "named",
+    "tell_arguments",
+    "tell_error_flag",
+    "tell_nothing_left",
+    "tell_unsaid",
+]
 
 
 def tell_unsaid(block: Block, piece: Piece, notes: Notes) -> None:
@@ -51,12 +60,28 @@ def tell_arguments(call_id: object, piece: Piece, notes: Notes) -> None:
     notes.add("rewritten", "arguments", why, piece, call=call_id, item=piece.item)
 
 
-def named(call: Call, length: int, piece: Piece, notes: Notes) -> str:
-    """The name of a call as an API takes it; tells if that is another."""
-    name = safe_name(call.name, length)
+def named(call: Call, piece: Piece, notes: Notes) -> str:
+    """The name of a call as the API takes it; tells if that is another."""
+    if notes.names.fits(call.name) or not notes.asks("name"):
+        return call.name
+    name = notes.names.safe(call.name)
     if name != call.name:
         notes.add("rewritten", "name", f"the tool {call.name!r} goes as {name!r}", piece, call=call.id)
     return name
+
+
+_CHAT_KEYS: Final = frozenset({"reasoning_content", "reasoning_details", "tool_calls"})
+
+
+def is_elsewhere(item: Item, first: frozenset[str], last: frozenset[str] = frozenset()) -> bool:
+    """Whether a message begins, or ends, with a block that tells that it is of another shape."""
+    content = item.get("content")
+    if type(content) is not list or not content or not _CHAT_KEYS.isdisjoint(item):
+        return False
+    block, end = content[0], content[-1]
+    if type(block) is dict and type(kind := block.get("type")) is str and kind in first:
+        return True
+    return type(end) is dict and type(kind := end.get("type")) is str and kind in last
 
 
 def in_own_shape(

@@ -16,9 +16,9 @@ from .._pieces import Joint, Piece
 from ..entries import Item
 from ..findings import Finding
 from ..items.shapes import blocks_of, holds_outputs_alone, shape_of
-from ._base import IdRule, Notes, Rule, fresh_ids, has_surrogate, rule_of, safe_name, word
-from ._neutral import Block, Call, File, Image, Output, Text, Thought, arguments_object, read
-from ._telling import in_own_shape, named, tell_arguments, tell_nothing_left, tell_unsaid
+from ._base import IdRule, NameRule, Notes, Rule, Terms, all_fit, fresh_ids, has_surrogate, rule_of, word
+from ._neutral import Block, Call, File, Image, Neutral, Output, Text, Thought, arguments_object, read
+from ._telling import in_own_shape, is_elsewhere, named, tell_arguments, tell_nothing_left, tell_unsaid
 from .chat import NO_OUTPUT
 
 __all__ = ["ANTHROPIC_MESSAGES", "OPENING", "AnthropicMessages"]
@@ -163,8 +163,16 @@ _RULES: Final[Mapping[str, Rule]] = dict(
     ]
 )
 
-_IDS: Final = IdRule(re.compile(r"[A-Za-z0-9_-]+"), 64, unique=True)
-_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_TERMS: Final = Terms(
+    name="anthropic-messages",
+    wire="anthropic-messages",
+    rules=_RULES,
+    ids=IdRule(re.compile(r"[A-Za-z0-9_-]+"), 64, unique=True),
+    names=NameRule(re.compile(r"[A-Za-z0-9_-]+"), 128),
+    optional=frozenset(
+        {"blank-text", "call-id", "first-user", "foreign-key", "name", "thinking-last", "trailing-space"}
+    ),
+)
 _MESSAGE_KEYS: Final = frozenset({"role", "content"})
 _KEYS: Final[Mapping[str, frozenset[str]]] = {
     "text": frozenset({"type", "text", "cache_control", "citations"}),
@@ -192,6 +200,11 @@ _FOREIGN_BLOCKS: Final = frozenset(
         "toolCall",
     }
 )
+_ELSEWHERE: Final = frozenset(
+    {"file", "image_url", "input_audio", "input_file", "input_image", "input_text", "output_text", "toolCall"}
+)
+"""What a message begins with that is surely of another shape."""
+
 _NOT_USER: Final = frozenset({"tool_use", "thinking", "redacted_thinking", "server_tool_use", "mcp_tool_use"})
 _NOT_ASSISTANT: Final = frozenset({"tool_result", "image", "document"})
 
@@ -199,19 +212,37 @@ _NOT_ASSISTANT: Final = frozenset({"tool_result", "image", "document"})
 class AnthropicMessages:
     """The rules and the words of the Messages API."""
 
-    name: Final = "anthropic-messages"
     items_key: Final = "messages"
     order: Final[Order] = "anthropic"
-    rules: Final = _RULES
+
+    def __init__(self, terms: Terms = _TERMS) -> None:
+        self.terms: Final = terms
+
+    @property
+    def name(self) -> str:
+        """See :attr:`Api.name`."""
+        return self.terms.name
+
+    @property
+    def rules(self) -> Mapping[str, Rule]:
+        """See :attr:`Api.rules`."""
+        return self.terms.rules
+
+    def under(self, terms: Terms) -> AnthropicMessages:
+        """See :meth:`Amendable.under`."""
+        return AnthropicMessages(terms)
 
     # ------------------------------------------------------------------------- checking
 
     def check(self, items: Sequence[Item], *, paused: bool = False) -> Iterator[Finding]:
         """See :meth:`Api.check`."""
+        return self.terms.heard(self._found(items, paused=paused), items)
+
+    def _found(self, items: Sequence[Item], *, paused: bool) -> Iterator[Finding]:
         if not items:
             yield _RULES["empty-input"].at(None, "there is nothing to send")
             return
-        turns = _Turns()
+        turns = _Turns(self.terms)
         for place, message in enumerate(items):
             speaker = message.get("role")
             if speaker not in ("user", "assistant"):
@@ -246,16 +277,25 @@ class AnthropicMessages:
 
     def render(self, pieces: Sequence[Piece], notes: Notes, *, paused: bool = False) -> list[Piece]:
         """See :meth:`Api.render`."""
+        notes.terms = self.terms
+        return self.terms.finished(self._rendered(pieces, notes, paused=paused), notes)
+
+    def _rendered(self, pieces: Sequence[Piece], notes: Notes, *, paused: bool) -> list[Piece]:
         out: list[Piece] = []
         joint: Joint | None = None  # what the last piece of ``out`` is a part of
         was_made = False  # whether that piece was put into these words here
         for piece in pieces:
-            piece = in_own_shape(piece, "anthropic", _is_own_block, _block_of, notes)  # noqa: PLW2901
-            is_own = _is_own(piece.item)
+            item = piece.item
+            is_own = _is_right(item, self.terms.names)
             if is_own:
-                mended = _mended(piece, notes)
-                made = [] if mended is None else [mended]
-            else:
+                made = [piece]
+            elif type(item.get("content")) is not list or not is_elsewhere(item, _ELSEWHERE):
+                piece = in_own_shape(piece, "anthropic", _is_own_block, _block_of, notes)  # noqa: PLW2901
+                is_own = _is_own(piece.item)
+                if is_own:
+                    mended = _mended(piece, notes)
+                    made = [] if mended is None else [mended]
+            if not is_own:
                 made = _rendered(piece, notes)
             for new in made:
                 # A stand-in does as it will once it is published: then it is rendered as well.
@@ -273,10 +313,10 @@ class AnthropicMessages:
                 out.append(new)
         if joint is not None:
             out[-1] = joint.piece("content", out[-1].item)
-        out = _with_call_ids(out, notes)
+        out = _with_call_ids(out, notes, self.terms.ids)
         if not paused:
             _end(out, notes)
-        if out and out[0].item.get("role") != "user":
+        if out and out[0].item.get("role") != "user" and notes.asks("first-user"):
             opening = Piece({"role": "user", "content": OPENING}, why="opening")
             notes.add("added", "first-user", "a first message of the user was put before it", out[0])
             out.insert(0, opening)
@@ -286,7 +326,9 @@ class AnthropicMessages:
 class _Turns:
     """The turns of a conversation, as one role after the other comes by."""
 
-    def __init__(self) -> None:
+    def __init__(self, terms: Terms) -> None:
+        self._ids: Final = terms.ids
+        self._names: Final = terms.names
         self._speaker = ""
         self._place = 0
         self._all: set[str] = set()
@@ -335,9 +377,8 @@ class _Turns:
                 self._speaker == "user"
                 or type(call_id) is not str
                 or call_id in self._all
-                or not _IDS.fits(call_id)
-                or type(name) is not str
-                or _NAME.fullmatch(name) is None
+                or not self._ids.fits(call_id)
+                or not self._names.fits(name)
                 or type(block.get("input")) is not dict
                 or not block.keys() <= _KEYS["tool_use"]
             ):
@@ -401,7 +442,7 @@ class _Turns:
 
     def _use(self, place: int, block: Mapping[str, Any]) -> Iterator[Finding]:
         call_id = block.get("id")
-        if type(call_id) is not str or not _IDS.fits(call_id):
+        if type(call_id) is not str or not self._ids.fits(call_id):
             yield _RULES["call-id"].at(place, f"{call_id!r} is no call id", str(call_id))
             call_id = str(call_id)
         if call_id in self._all:
@@ -409,7 +450,7 @@ class _Turns:
         self._all.add(call_id)
         self._asked[call_id] = False
         name = block.get("name")
-        if type(name) is not str or _NAME.fullmatch(name) is None:
+        if not self._names.fits(name):
             yield _RULES["name"].at(place, f"{name!r} is no name of a tool", call_id)
         if type(block.get("input")) is not dict:
             yield _RULES["arguments"].at(place, "the input is no object", call_id)
@@ -519,6 +560,36 @@ def _is_own(item: Item) -> bool:
     return all(_is_own_block(block, speaker) for block in content)
 
 
+def _is_right(item: Item, names: NameRule) -> bool:
+    """Whether a message is plainly one of this API, with nothing to mend but its call ids."""
+    if item.keys() != _MESSAGE_KEYS:
+        return False
+    speaker, content = item["role"], item["content"]
+    if type(content) is str:
+        return bool(content) and not content.isspace() and speaker in ("user", "assistant")
+    if type(content) is not list or not content:
+        return False
+    for block in content:
+        kind = block.get("type") if type(block) is dict else None
+        if kind == "text":
+            said = block.get("text")
+            if type(said) is not str or not said or said.isspace() or not block.keys() <= _KEYS["text"]:
+                return False
+        elif kind == "tool_use":
+            if speaker != "assistant" or type(block.get("input")) is not dict:
+                return False
+            if not (block.keys() <= _KEYS["tool_use"] and names.fits(block.get("name"))):
+                return False
+        elif (
+            kind != "tool_result"
+            or speaker != "user"
+            or not block.keys() <= _KEYS["tool_result"]
+            or not _is_plain_result(block)
+        ):
+            return False
+    return speaker in ("user", "assistant")
+
+
 def _is_own_block(block: Any, speaker: str) -> bool:
     """Whether a block may stand in a message of this API."""
     kind = block.get("type") if type(block) is dict else None
@@ -542,7 +613,7 @@ def _mended(piece: Piece, notes: Notes) -> Piece | None:
     content = item.get("content")
     new = content
     if type(content) is str:
-        if not content.strip():
+        if not content.strip() and (not content or notes.asks("blank-text")):
             new = None
     elif type(content) is list:
         blocks = [made for block in content if (made := _mended_block(block, piece, notes)) is not None]
@@ -554,8 +625,14 @@ def _mended(piece: Piece, notes: Notes) -> Piece | None:
     extra = [key for key in item if key not in _MESSAGE_KEYS]
     is_foreign = shape_of(item) == "pi"
     if extra and not is_foreign:
-        notes.add("rewritten", "foreign-key", f"the message goes without {', '.join(extra)}", piece)
-    message = {"role": item["role"], "content": new} if extra or new is not content else item
+        if notes.asks("foreign-key"):
+            notes.add("rewritten", "foreign-key", f"the message goes without {', '.join(extra)}", piece)
+        else:
+            extra = []
+    if extra:
+        message: Item = {"role": item["role"], "content": new}
+    else:
+        message = item if new is content else {**item, "content": new}
     if message is item:
         return piece
     return piece.now(message, "rendered" if is_foreign else "mended")
@@ -566,7 +643,7 @@ def _mended_block(block: Any, piece: Piece, notes: Notes) -> Any:
     kind = block["type"]
     new = block
     if kind == "text":
-        if not block["text"].strip():
+        if not block["text"].strip() and notes.asks("blank-text"):
             notes.add("left-out", "blank-text", "a text was blank", piece, item=block)
             return None
     elif kind in ("thinking", "redacted_thinking"):
@@ -579,7 +656,7 @@ def _mended_block(block: Any, piece: Piece, notes: Notes) -> Any:
     elif kind == "tool_result":
         new = _mended_result(block, piece, notes)
     keys = _KEYS.get(kind)
-    if keys is not None and not new.keys() <= keys:
+    if keys is not None and not new.keys() <= keys and notes.asks("foreign-key"):
         extra = ", ".join(key for key in new if key not in keys)
         notes.add("rewritten", "foreign-key", f"a {kind} block goes without {extra}", piece)
         new = {key: value for key, value in new.items() if key in keys}
@@ -589,8 +666,8 @@ def _mended_block(block: Any, piece: Piece, notes: Notes) -> Any:
 def _mended_use(block: Mapping[str, Any], piece: Piece, notes: Notes) -> Mapping[str, Any]:
     call_id = block.get("id")
     name = block.get("name")
-    safe = safe_name(name if type(name) is str else "", 128)
-    if safe != name:
+    safe = notes.names.safe(word(name))
+    if safe != name and notes.asks("name"):
         notes.add("rewritten", "name", f"the tool {name!r} goes as {safe!r}", piece, call=call_id)
         block = {**block, "name": safe}
     if type(block.get("input")) is not dict:
@@ -608,14 +685,18 @@ def _mended_result(block: Mapping[str, Any], piece: Piece, notes: Notes) -> Mapp
     new = content
     rule, why = "blank-text", "blank text was taken out of the output"
     if type(content) is str:
-        if content and not content.strip():
+        if content and not content.strip() and notes.asks("blank-text"):
             new = None
     elif type(content) is list:
-        kept = [
-            inner
-            for inner in content
-            if not (inner["type"] == "text" and not str(inner.get("text") or "").strip())
-        ]
+        kept = (
+            content
+            if not notes.asks("blank-text")
+            else [
+                inner
+                for inner in content
+                if not (inner["type"] == "text" and not str(inner.get("text") or "").strip())
+            ]
+        )
         new = content if len(kept) == len(content) else kept or None
     elif content is not None:
         new = items.output_text(content)
@@ -641,20 +722,30 @@ def _mended_result(block: Mapping[str, Any], piece: Piece, notes: Notes) -> Mapp
     return block
 
 
-def _with_call_ids(pieces: list[Piece], notes: Notes) -> list[Piece]:
+def _with_call_ids(pieces: list[Piece], notes: Notes, ids: IdRule) -> list[Piece]:
     """With call ids that this API takes, the same on call and output."""
+    lists = [content for piece in pieces if type(content := piece.item["content"]) is list]
+    groups = ([block.get("id") for block in content if block["type"] == "tool_use"] for content in lists)
+    if all_fit(ids, groups):
+        return pieces
     found = []
     places = []
     for place, piece in enumerate(pieces):
-        content = piece.item.get("content")
+        content = piece.item["content"]
         if type(content) is not list:
             continue
-        asked = [word(block.get("id")) for block in content if block["type"] == "tool_use"]
-        answered = [word(block.get("tool_use_id")) for block in content if block["type"] == "tool_result"]
+        asked: list[str] = []
+        answered: list[str] = []
+        for block in content:
+            kind = block["type"]
+            if kind == "tool_use":
+                asked.append(word(block.get("id")))
+            elif kind == "tool_result":
+                answered.append(word(block.get("tool_use_id")))
         if asked or answered:
             found.append((piece, asked, answered))
             places.append(place)
-    renamed = fresh_ids(_IDS, found, notes)
+    renamed = fresh_ids(ids, found, notes)
     for place, (piece, asked, answered), (new_calls, new_outputs) in zip(places, found, renamed, strict=True):
         if new_calls is asked and new_outputs is answered:
             continue
@@ -677,15 +768,17 @@ def _end(pieces: list[Piece], notes: Notes) -> None:
         piece = pieces[-1]
         content = piece.item["content"]
         if type(content) is str:
-            if content != content.rstrip():
+            if content != content.rstrip() and notes.asks("trailing-space"):
                 _tell_trailing(piece, notes)
                 pieces[-1] = piece.now({**piece.item, "content": content.rstrip()}, "mended")
             return
         last = content[-1]
-        if last["type"] in ("thinking", "redacted_thinking"):
+        if last["type"] in ("thinking", "redacted_thinking") and notes.asks("thinking-last"):
             notes.add("left-out", "thinking-last", "the last message ended in thinking", piece, item=last)
             kept = content[:-1]
-        elif last["type"] == "text" and last["text"] != last["text"].rstrip():
+        elif (
+            last["type"] == "text" and last["text"] != last["text"].rstrip() and notes.asks("trailing-space")
+        ):
             _tell_trailing(piece, notes)
             kept = [*content[:-1], {**last, "text": last["text"].rstrip()}]
         else:
@@ -715,7 +808,15 @@ def _may_join(last: Item, new: Item) -> bool:
 
 def _rendered(piece: Piece, notes: Notes) -> list[Piece]:
     """An item of another shape as a message of this API."""
-    neutral = read(piece.item)
+    item = piece.item
+    if item.get("type") == "function_call_output":
+        output, call_id = item.get("output"), item.get("call_id")
+        if type(output) is str and output.strip() and type(call_id) is str:
+            shown = {"type": "tool_result", "tool_use_id": call_id, "content": output}
+            return [piece.now({"role": "user", "content": [shown]}, "rendered")]
+    neutral = read(item)
+    if len(neutral.blocks) == 1 and (message := _single(neutral, piece, notes)) is not None:
+        return [piece.now(message, "rendered")]
     is_model = neutral.speaker == "assistant"
     results: list[dict[str, Any]] = []
     blocks: list[dict[str, Any]] = []
@@ -745,8 +846,26 @@ def _rendered(piece: Piece, notes: Notes) -> list[Piece]:
     return [piece.now(message, "rendered")]
 
 
+def _single(neutral: Neutral, piece: Piece, notes: Notes) -> dict[str, Any] | None:
+    """An item that says a single thing, of the commonest ones; None for another.
+
+    This says nothing that the long way does not say too. It only says it sooner.
+    """
+    block = neutral.blocks[0]
+    if type(block) is Call:
+        return {"role": "assistant", "content": [_use(block, piece, notes)]}
+    if type(block) is Text and neutral.speaker in ("user", "assistant") and block.text.strip():
+        return {"role": neutral.speaker, "content": block.text}
+    if type(block) is Output and not block.is_error and len(block.blocks) == 1:
+        shown = block.blocks[0]
+        if type(shown) is Text and shown.text.strip():
+            made = {"type": "tool_result", "tool_use_id": block.id, "content": shown.text}
+            return {"role": "user", "content": [made]}
+    return None
+
+
 def _use(call: Call, piece: Piece, notes: Notes) -> dict[str, Any]:
-    name = named(call, 128, piece, notes)
+    name = named(call, piece, notes)
     value, is_object = arguments_object(call)
     if not is_object:
         tell_arguments(call.id, piece, notes)

@@ -19,17 +19,39 @@ from ..findings import Finding
 from ..items.shapes import is_from_model, shape_of
 from ._base import (
     IdRule,
+    NameRule,
     Notes,
     Rule,
+    Terms,
+    all_fit,
     fresh_ids,
     has_surrogate,
     rule_of,
-    safe_name,
     word,
 )
-from ._neutral import Block, Call, File, Image, Output, Text, Thought, arguments_text, read, read_output
+from ._neutral import (
+    Block,
+    Call,
+    File,
+    Image,
+    Neutral,
+    Output,
+    Text,
+    Thought,
+    arguments_text,
+    read,
+    read_output,
+)
 from ._signed import SplitIds, message_mark, reasoning_item
-from ._telling import in_own_shape, named, tell_arguments, tell_error_flag, tell_nothing_left, tell_unsaid
+from ._telling import (
+    in_own_shape,
+    is_elsewhere,
+    named,
+    tell_arguments,
+    tell_error_flag,
+    tell_nothing_left,
+    tell_unsaid,
+)
 
 __all__ = ["OPENAI_RESPONSES", "OpenAIResponses"]
 
@@ -126,7 +148,14 @@ _RULES: Final[Mapping[str, Rule]] = dict(
     ]
 )
 
-_IDS: Final = IdRule(re.compile(r"[^\ud800-\udfff]+"), 64, unique=True)
+_TERMS: Final = Terms(
+    name="openai-responses",
+    wire="openai-responses",
+    rules=_RULES,
+    ids=IdRule(re.compile(r"[^\ud800-\udfff]+"), 64, unique=True),
+    names=NameRule(re.compile(r"[A-Za-z0-9_-]+"), 64),
+    optional=frozenset({"blank-text", "call-id", "foreign-key", "item-id", "name"}),
+)
 _ITEM_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _PREFIXES: Final = {
     "function_call": "fc",
@@ -170,6 +199,15 @@ _OTHERS: Final = frozenset(
         "program_output",
     }
 )
+_ELSEWHERE: Final = frozenset({"image_url", "input_audio", "tool_result", "tool_use"})
+"""What a message begins with that is surely of another shape, and not pi's."""
+
+_CALLING: Final = frozenset({"tool_result", "tool_use", "toolCall"})
+"""What a message ends with that is said anew in any case."""
+
+_PLAIN_KINDS: Final = frozenset({"", "function_call", "function_call_output", "message", "reasoning"})
+"""The kinds of items among which no output is of another kind than its call."""
+
 _TYPES: Final = _CALLS.keys() | _OUTPUTS.keys() | _HOSTED | _OTHERS | {"reasoning", "message"}
 _LED_TO: Final = _CALLS.keys() | _HOSTED | {"reasoning"}
 _PARTS: Final[Mapping[Any, frozenset[str]]] = {
@@ -188,21 +226,37 @@ _ADDED_KEYS: Final = frozenset(
 )
 """What libraries and servers put on items, and the API refuses to take back."""
 
-_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-
 
 class OpenAIResponses:
     """The rules and the words of the Responses API."""
 
-    name: Final = "openai-responses"
     items_key: Final = "input"
     order: Final[Order] = "responses"
-    rules: Final = _RULES
+
+    def __init__(self, terms: Terms = _TERMS) -> None:
+        self.terms: Final = terms
+
+    @property
+    def name(self) -> str:
+        """See :attr:`Api.name`."""
+        return self.terms.name
+
+    @property
+    def rules(self) -> Mapping[str, Rule]:
+        """See :attr:`Api.rules`."""
+        return self.terms.rules
+
+    def under(self, terms: Terms) -> OpenAIResponses:
+        """See :meth:`Amendable.under`."""
+        return OpenAIResponses(terms)
 
     # ------------------------------------------------------------------------- checking
 
     def check(self, items: Sequence[Item], *, paused: bool = False) -> Iterator[Finding]:  # noqa: ARG002
         """See :meth:`Api.check`."""
+        return self.terms.heard(self._found(items), items)
+
+    def _found(self, items: Sequence[Item]) -> Iterator[Finding]:
         if not items:
             yield _RULES["empty-input"].at(None, "there is nothing to send")
         calls: dict[str, tuple[int, str]] = {}
@@ -220,7 +274,7 @@ class OpenAIResponses:
                 pass  # the server ran that search itself
             elif kind in _CALLS:
                 call_id = _asked_id(item)
-                if type(call_id) is not str or not 0 < len(call_id) <= 64:
+                if type(call_id) is not str or not self.terms.ids.fits(call_id):
                     yield _RULES["call-id"].at(
                         place, "the call id is missing, empty or too long", word(call_id)
                     )
@@ -229,7 +283,7 @@ class OpenAIResponses:
                     yield _RULES["call-twice"].at(place, "a call before it has the same id", call_id)
                 calls[call_id] = (place, kind)
                 if kind in ("function_call", "custom_tool_call"):
-                    yield from _check_call(place, item, kind, call_id)
+                    yield from _check_call(place, item, kind, call_id, self.terms.names)
             elif kind in _OUTPUTS:
                 call_id = str(_answered_id(item))
                 asked = calls.get(call_id)
@@ -286,13 +340,26 @@ class OpenAIResponses:
 
     def render(self, pieces: Sequence[Piece], notes: Notes, *, paused: bool = False) -> list[Piece]:  # noqa: ARG002
         """See :meth:`Api.render`."""
+        notes.terms = self.terms
+        return self.terms.finished(self._rendered(pieces, notes), notes)
+
+    def _rendered(self, pieces: Sequence[Piece], notes: Notes) -> list[Piece]:
         out: list[Piece] = []
         reasoning_ids: set[str] = set()
         orphaned = False
         ids = SplitIds()
         for piece in pieces:
-            piece = in_own_shape(piece, "responses", _is_own_part, _part_of, notes)  # noqa: PLW2901
-            is_own = _is_own(piece.item)
+            item = piece.item
+            kind = item.get("type", "message")
+            if _is_right(item, kind, self.terms.names):
+                if kind == "function_call_output" or (kind == "message" and item["role"] != "assistant"):
+                    orphaned = False
+                out.append(piece.alone() if orphaned else piece)
+                continue
+            is_own = not is_elsewhere(item, _ELSEWHERE, _CALLING)
+            if is_own and kind == "message":
+                piece = in_own_shape(piece, "responses", _is_own_part, _part_of, notes)  # noqa: PLW2901
+            is_own = is_own and _is_own(piece.item)
             if not is_own or not is_from_model(piece.item):
                 orphaned = False
             for new in [piece] if is_own else _rendered(piece, notes, ids):
@@ -310,10 +377,30 @@ class OpenAIResponses:
                     reasoning_ids.add(str(mended.item.get("id") or id(mended)))
                 if mended is not None:
                     out.append(mended.alone() if orphaned else mended)
-        out = _with_output_kinds(out, notes)
-        out = _without_lone_reasoning(out, notes)
+        if any(word(piece.item.get("type")) not in _PLAIN_KINDS for piece in out):
+            out = _with_output_kinds(out, notes)
+        if reasoning_ids:
+            out = _without_lone_reasoning(out, notes)
         out = _with_item_ids(out, notes)
-        return _with_call_ids(_with_split_ids(out, ids), notes)
+        return _with_call_ids(_with_split_ids(out, ids), notes, self.terms.ids)
+
+
+def _is_right(item: Item, kind: Any, names: NameRule) -> bool:
+    """Whether an item is plainly one of this API, with nothing to mend but its ids."""
+    if kind == "message":
+        return _is_plain(item)
+    if kind == "function_call":
+        return (
+            _ADDED_KEYS.isdisjoint(item)
+            and names.fits(item.get("name"))
+            and _is_object_text(item.get("arguments"))
+        )
+    return (
+        type(kind) is str
+        and kind == "function_call_output"
+        and type(item.get("output")) is str
+        and _ADDED_KEYS.isdisjoint(item)
+    )
 
 
 def _is_plain(item: Item) -> bool:
@@ -362,9 +449,9 @@ def _check_message(place: int, item: Item) -> Iterator[Finding]:
         yield _RULES["blank-text"].at(place, "the text is blank")
 
 
-def _check_call(place: int, item: Item, kind: str, call_id: str) -> Iterator[Finding]:
+def _check_call(place: int, item: Item, kind: str, call_id: str, names: NameRule) -> Iterator[Finding]:
     name = item.get("name")
-    if type(name) is not str or _NAME.fullmatch(name) is None:
+    if not names.fits(name):
         yield _RULES["name"].at(place, f"{name!r} is no name of a tool", call_id)
     if kind == "custom_tool_call":
         if type(item.get("input")) is not str:
@@ -449,17 +536,17 @@ def _mended(piece: Piece, notes: Notes) -> Piece | None:
     if kind == "reasoning":
         return _mended_reasoning(piece, notes)
     extra = item.keys() - _MESSAGE_KEYS if kind == "message" else item.keys() & _ADDED_KEYS
-    if extra:
+    if extra and (notes.asks("foreign-key") or shape_of(piece.item) == "pi"):
         item = {key: value for key, value in item.items() if key not in extra}
         if shape_of(piece.item) != "pi":
             told = ", ".join(sorted(extra))
             notes.add("rewritten", "foreign-key", f"the {kind} goes without {told}", piece)
     if kind == "message":
         content = item.get("content")
-        if type(content) is list and any(map(_is_blank, content)):
+        if type(content) is list and any(map(_is_blank, content)) and notes.asks("blank-text"):
             content = new["content"] = [part for part in content if not _is_blank(part)]
             notes.add("left-out", "blank-text", "blank text was taken out", piece, item=piece.item)
-        if not content or (type(content) is str and content.isspace()):
+        if not content or (type(content) is str and content.isspace() and notes.asks("blank-text")):
             notes.add("left-out", "content", "nothing is left of the message", piece, item=piece.item)
             return None
     elif kind == "function_call":
@@ -483,8 +570,8 @@ def _mended(piece: Piece, notes: Notes) -> Piece | None:
         notes.add("rewritten", "foreign-shape", "the checkpoint goes by its type of today", piece)
     if kind in ("function_call", "custom_tool_call"):
         name = item.get("name")
-        safe = safe_name(name if type(name) is str else "", 64)
-        if safe != name:
+        safe = notes.names.safe(word(name))
+        if safe != name and notes.asks("name"):
             new["name"] = safe
             notes.add(
                 "rewritten", "name", f"the tool {name!r} goes as {safe!r}", piece, call=item.get("call_id")
@@ -549,7 +636,7 @@ def _with_output_kinds(pieces: list[Piece], notes: Notes) -> list[Piece]:
     kinds: dict[str, list[str]] = {}
     for place, piece in enumerate(pieces):
         kind = word(piece.item.get("type", "message"))
-        if kind in _SEARCHES:
+        if kind == "message" or kind in _SEARCHES:
             continue
         if kind in _CALLS:
             kinds.setdefault(str(_asked_id(piece.item)), []).append(kind)
@@ -608,7 +695,7 @@ def _with_item_ids(pieces: list[Piece], notes: Notes) -> list[Piece]:
         if item_id is None or piece.item.get("type") == "local_shell_call_output":
             continue
         kind = word(piece.item.get("type", "message"))
-        if not _is_item_id(item_id, kind):
+        if not _is_item_id(item_id, kind) and notes.asks("item-id"):
             rule, why = "item-id", f"the item id {item_id!r} is none of a {kind}"
         elif item_id in seen:
             rule, why = "item-id-twice", f"an item before it has the id {item_id!r}"
@@ -622,6 +709,11 @@ def _with_item_ids(pieces: list[Piece], notes: Notes) -> list[Piece]:
     return pieces
 
 
+def _is_hosted_search(item: Item) -> bool:
+    """Whether the server ran a search of tools itself, which nobody answers."""
+    return item.get("type") in _SEARCHES and item.get("call_id") is None
+
+
 def _with_split_ids(pieces: list[Piece], ids: SplitIds) -> list[Piece]:
     """With the ids of calls alone, where they were split."""
     for place, piece in enumerate(pieces if ids.names else ()):
@@ -631,26 +723,31 @@ def _with_split_ids(pieces: list[Piece], ids: SplitIds) -> list[Piece]:
     return pieces
 
 
-def _with_call_ids(pieces: list[Piece], notes: Notes) -> list[Piece]:
+def _with_call_ids(pieces: list[Piece], notes: Notes, ids: IdRule) -> list[Piece]:
     """With call ids that this API takes, the same on call and output."""
+    asking = (piece.item for piece in pieces if piece.item.get("type") in _CALLS)
+    if all_fit(ids, ([_asked_id(item)] for item in asking if not _is_hosted_search(item))):
+        return pieces
     found = []
     places = []
     for place, piece in enumerate(pieces):
         kind = word(piece.item.get("type", "message"))
+        if kind == "message":
+            continue
         own = [word(_asked_id(piece.item) if kind in _CALLS else _answered_id(piece.item))]
-        if kind in _SEARCHES and piece.item.get("call_id") is None:
+        if _is_hosted_search(piece.item):
             own = []
         if kind in _CALLS or kind in _OUTPUTS:
             found.append((piece, own if kind in _CALLS else (), own if kind in _OUTPUTS else ()))
             places.append(place)
-    renamed = fresh_ids(_IDS, found, notes)
+    renamed = fresh_ids(ids, found, notes)
     for place, (piece, calls, outputs), (new_calls, new_outputs) in zip(places, found, renamed, strict=True):
         if new_calls is not calls or new_outputs is not outputs:
             new = (*new_calls, *new_outputs)[0]
-            ids = {"call_id": new}
+            named_by = {"call_id": new}
             if piece.item.get("type") == "local_shell_call_output":
-                ids["id"] = new
-            pieces[place] = piece.now({**piece.item, **ids}, "mended")
+                named_by["id"] = new
+            pieces[place] = piece.now({**piece.item, **named_by}, "mended")
     return pieces
 
 
@@ -660,7 +757,10 @@ def _with_call_ids(pieces: list[Piece], notes: Notes) -> list[Piece]:
 def _rendered(piece: Piece, notes: Notes, ids: SplitIds) -> list[Piece]:
     """An item of another shape in this API's words: messages and calls in their order."""
     neutral = read(piece.item)
-    is_pi = shape_of(piece.item) == "pi"
+    quick = _quick(neutral, piece, notes)
+    if quick:
+        return [piece.now(item, "rendered") for item in quick]
+    is_pi = not is_elsewhere(piece.item, _ELSEWHERE) and shape_of(piece.item) == "pi"
     made: list[dict[str, Any]] = []
     parts: list[dict[str, Any]] = []
     calls: list[dict[str, Any]] = []  # and the reasoning among them
@@ -712,6 +812,43 @@ def _rendered(piece: Piece, notes: Notes, ids: SplitIds) -> list[Piece]:
     return [piece.now(item, "rendered") for item in made]
 
 
+def _quick(neutral: Neutral, piece: Piece, notes: Notes) -> list[dict[str, Any]]:
+    """Items that say a text and then call, or give outputs of text; nothing for any other.
+
+    This says nothing that the long way does not say too. It only says it sooner.
+    """
+    item = piece.item
+    content = item.get("content")
+    texts: list[str] = []
+    made: list[dict[str, Any]] = []
+    calls: list[Call] = []
+    for block in neutral.blocks:
+        if type(block) is Text:
+            if texts or made or calls or block.signature or not block.text.strip():
+                return []
+            texts.append(block.text)
+        elif type(block) is Call and not made:
+            calls.append(block)
+        elif type(block) is Output and len(block.blocks) == 1 and not (texts or calls or block.is_error):
+            shown = block.blocks[0]
+            if type(shown) is not Text:
+                return []
+            made.append({"type": "function_call_output", "call_id": block.id, "output": shown.text})
+        else:
+            return []
+    if calls and "tool_calls" not in item and not _PI_KEYS.isdisjoint(item):
+        return []
+    if calls and type(content) is list and any(block.get("type") == "toolCall" for block in content):
+        return []
+    if texts:
+        made.append({"role": neutral.speaker, "content": texts[0]})
+    return made + [_call_item(call, "", piece, notes) for call in calls]
+
+
+_PI_KEYS: Final = frozenset({"stopReason", "timestamp"})
+"""What messages of pi bear, whose call ids hold the ids of items."""
+
+
 def _signed_message(part: dict[str, Any], signature: str) -> dict[str, Any]:
     """A text as the message that it came in, where its signature tells that."""
     mark = message_mark(signature)
@@ -722,7 +859,7 @@ def _signed_message(part: dict[str, Any], signature: str) -> dict[str, Any]:
 
 
 def _call_item(call: Call, item_id: str, piece: Piece, notes: Notes) -> dict[str, Any]:
-    name = named(call, 64, piece, notes)
+    name = named(call, piece, notes)
     if call.kind == "custom" and type(call.arguments) is str:
         return {"type": "custom_tool_call", "call_id": call.id, "name": name, "input": call.arguments}
     text, is_object = arguments_text(call)

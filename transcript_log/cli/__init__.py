@@ -26,6 +26,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "context": "context:context",
     "diff": "diff:diff",
     "check": "check:check",
+    "rules": "rules:rules",
     "salvage": "salvage:salvage",
     "fork": "fork:fork",
     "list": "list:list_",

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 import click
 
 from ..acceptance import Acceptance, check_acceptance
-from ..apis import api_of
+from ..apis import Api, api_of
 from ..check import is_sound
 from ..errors import TargetError
 from ..findings import Change, Finding
-from .contexts import change_json
+from .contexts import change_json, own_apis, rules_option
 from .output import counted, echo, echo_json, finding_json
 from .source import file_argument, open_session
 from .text import one_line
@@ -30,9 +30,10 @@ _SHOWN: Final = 5
 @click.option(
     "--for", "named", metavar="API[,API]", help="Also whether these APIs would take its items as they are."
 )
+@rules_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per finding, and per change.")
 @click.pass_context
-def check(ctx: click.Context, file: str, named: str | None, as_json: bool) -> None:
+def check(ctx: click.Context, file: str, named: str | None, rules: str | None, as_json: bool) -> None:
     """List all that is wrong with a session.
 
     Each finding says where (line, byte offset, entry, call), what, and what to do. A note is
@@ -45,9 +46,10 @@ def check(ctx: click.Context, file: str, named: str | None, as_json: bool) -> No
         transcript-log check session.jsonl || transcript-log salvage session.jsonl
         transcript-log check session.jsonl --for openai-responses,anthropic-messages
     """
-    apis = _apis(named)
+    own = own_apis(rules)
+    apis = _apis(named, own)
     session = open_session(file)
-    asked = [check_acceptance(session.entries, api) for api in apis]
+    asked = [check_acceptance(session.entries, api, own.get(api)) for api in apis]
     for finding in session.findings:
         if as_json:
             echo_json(finding_json(finding))
@@ -65,11 +67,11 @@ def check(ctx: click.Context, file: str, named: str | None, as_json: bool) -> No
     ctx.exit(0 if is_sound([*session.findings, *found]) else 1)
 
 
-def _apis(named: str | None) -> list[str]:
+def _apis(named: str | None, own: Mapping[str, Api]) -> list[str]:
     """The APIs that were named, each once."""
+    words = [] if named is None else [word.strip() for word in named.split(",")]
     try:
-        words = [] if named is None else named.split(",")
-        return [*dict.fromkeys(api_of(word.strip()).name for word in words)]
+        return [*dict.fromkeys(word if word in own else api_of(word).name for word in words)]
     except TargetError as error:
         raise click.UsageError(str(error)) from error
 

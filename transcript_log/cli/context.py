@@ -41,6 +41,7 @@ def context(
     file: str,
     target: str | None,
     platform: str | None,
+    rules: str | None,
     at: str | None,
     strict: bool,
     attachments: bool,
@@ -71,7 +72,7 @@ def context(
     """
     if request and (at is None or explain or strict):
         raise click.UsageError("--request wants --at, and neither --explain nor --strict")
-    wanted = chosen_target(target, platform)
+    wanted = chosen_target(target, platform, rules)
     session = open_session(file)
     tell(session.file_findings)
     then = None if at is None else chosen_entry(session, at)

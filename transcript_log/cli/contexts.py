@@ -10,7 +10,8 @@ from typing import Any, Final
 import click
 
 from .. import items
-from ..apis import api_of, check_items
+from ..apis import Api, api_of, check_items
+from ..apis.tables import load_rules
 from ..context import Context, ContextRow, build_context, context_at
 from ..entries import Item, Json
 from ..errors import BoundaryError, ContextError, RequestNotFoundError, StrictContextError, TargetError
@@ -27,8 +28,10 @@ __all__ = [
     "change_json",
     "chosen_target",
     "glance",
+    "own_apis",
     "row_json",
     "row_lines",
+    "rules_option",
     "sent_request",
     "target_options",
     "tell_notes",
@@ -42,15 +45,30 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say where a context is sent; see :func:`chosen_target`."""
     platform = click.option("--platform", metavar="P", help="Who runs it; 'direct' if not given.")
     target = click.option("--target", metavar="API/MODEL", help="For which API and model.")
-    return target(platform(command))
+    return target(platform(rules_option(command)))
 
 
-def chosen_target(named: str | None, platform: str | None) -> Target | None:
+def rules_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The option that names a file of tables; see :func:`own_apis`."""
+    path = click.Path(exists=True, dir_okay=False)
+    return click.option("--rules", metavar="FILE", type=path, help="APIs of your own: tables in TOML.")(
+        command
+    )
+
+
+def own_apis(rules: str | None) -> dict[str, Api]:
+    """The APIs of the file that the option names; none without one."""
+    return {} if rules is None else load_rules(rules)
+
+
+def chosen_target(named: str | None, platform: str | None, rules: str | None = None) -> Target | None:
     """The target that the options name; None for none.
 
     Raises:
         UsageError: They name none that is known here.
+        RulesError: The file of rules says something that is no rule.
     """
+    own = own_apis(rules)
     if named is None:
         if platform is not None:
             raise click.UsageError("--platform says who runs a target: give a --target too")
@@ -59,8 +77,10 @@ def chosen_target(named: str | None, platform: str | None) -> Target | None:
     if not slash:
         raise click.UsageError(f"a target is API/MODEL, as in openai-chat/gpt-5; {named!r} has no slash")
     try:
-        api_of(api)
-        return Target(api, model) if platform is None else Target(api, model, platform)
+        found = own.get(api)
+        if found is None:
+            api_of(api)
+        return Target(api, model, "direct" if platform is None else platform, rules=found)
     except TargetError as error:
         raise click.UsageError(str(error)) from error
 

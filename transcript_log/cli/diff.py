@@ -38,6 +38,7 @@ def diff(
     at: tuple[str, ...],
     target: str | None,
     platform: str | None,
+    rules: str | None,
     as_json: bool,
 ) -> None:
     """Compare the contexts of two files, or of one file at two entries.
@@ -54,7 +55,7 @@ def diff(
     """
     if len(at) != (2 if other is None else 0):
         raise click.UsageError("give two FILEs, or one FILE and --at twice")
-    wanted = chosen_target(target, platform)
+    wanted = chosen_target(target, platform, rules)
     sessions = [open_session(path) for path in ((file,) if other is None else (file, other))]
     for session in sessions:
         tell(session.file_findings)

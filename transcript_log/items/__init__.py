@@ -13,7 +13,7 @@ provider, spell the keys of providers.
 
 from __future__ import annotations
 
-from ._messages import chat_calls, chat_thought
+from ._messages import chat_calls, chat_thought, thought_in
 from ._pictures import data_url
 from .outputs import output_images, output_text
 from .part_types import (
@@ -105,6 +105,7 @@ __all__ = [
     "reasoning",
     "role",
     "text",
+    "thought_in",
     "tool_calls",
     "tool_outputs",
     "type_of",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ._pictures import IMAGE_BLOCKS, image
-from ._values import Item, is_text, named
+from ._values import Item, is_text, named, texts
 from .part_types import HOSTED, OtherPart, Part, ReasoningPart, TextPart, ToolCallPart, ToolOutputPart
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "output_of_block",
     "output_of_message",
     "part_of_block",
+    "thought_in",
 ]
 
 _TEXT_BLOCKS: Final = frozenset({"text", "input_text", "output_text", "summary_text", "reasoning_text"})
@@ -80,8 +81,13 @@ def output_of_block(block: Item, kind: str, place: int) -> ToolOutputPart:
     return ToolOutputPart(call_id, content, HOSTED, is_error, place, kind.removesuffix("_tool_result"))
 
 
-def _thinking(block: Item, place: int) -> ReasoningPart:
+def thought_in(block: Item) -> str:
+    """The text of a ``thinking`` block. Mistral has a list of text parts in it."""
     thought = block.get("thinking")
+    return "".join(texts(thought)) if type(thought) in (str, list) else ""
+
+
+def _thinking(block: Item, place: int) -> ReasoningPart:
     mark = block.get("thinkingSignature")
     opaque = (
         is_text(block.get("signature"))
@@ -89,7 +95,7 @@ def _thinking(block: Item, place: int) -> ReasoningPart:
         or (is_text(mark) and mark not in _WIRE_FIELDS)
         or block.get("redacted") is True
     )
-    return ReasoningPart(thought if type(thought) is str else "", opaque, place)
+    return ReasoningPart(thought_in(block), opaque, place)
 
 
 def chat_reasoning(item: Item) -> ReasoningPart | None:

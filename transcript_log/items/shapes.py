@@ -51,7 +51,7 @@ _ANTHROPIC_BLOCKS: Final = frozenset(
     }
 )
 _RESPONSES_BLOCKS: Final = frozenset({"input_text", "output_text", "input_image", "input_file"})
-_CHAT_BLOCKS: Final = frozenset({"image_url", "input_audio", "file"})
+_CHAT_BLOCKS: Final = frozenset({"image_url", "input_audio", "file", "document_url", "reference"})
 _CHAT_KEYS: Final = frozenset({"tool_calls", "reasoning_content", "reasoning_details"})
 _PI_KEYS: Final = frozenset({"stopReason", "timestamp"})
 
@@ -76,7 +76,7 @@ def shape_of(item: _Item) -> Shape:
                 return "responses"
             if word == "toolCall" or (word == "image" and "data" in block) or "thinkingSignature" in block:
                 return "pi"
-            if word in _CHAT_BLOCKS:
+            if word in _CHAT_BLOCKS or (word == "thinking" and type(block.get("thinking")) is list):
                 return "chat"
             if word in _ANTHROPIC_BLOCKS or word.endswith("_tool_result") or "source" in block:
                 return "pi" if word == "thinking" and "stopReason" in item else "anthropic"

@@ -74,20 +74,8 @@ def _piece(block: Any) -> str | None:
 def _reasoning(raw: Object, said: Object) -> str | None:
     found = extract_reasoning(raw)
     if found is None:
+        # Mistral has blocks of content that are thinking.
         found = "".join(part.text for part in items.reasoning(said))
-    if not found:
-        # Mistral: a block of content that is thinking, with text blocks inside it.
-        inner = [
-            as_object(block).get("thinking")
-            for block in as_list(said.get("content"))
-            if as_object(block).get("type") == "thinking"
-        ]
-        found = "".join(
-            text
-            for blocks in inner
-            for part in as_list(blocks)
-            if (text := as_text(as_object(part).get("text")))
-        )
     return found or None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from .calls import ToolCall
 from .usage import ANTHROPIC, CHAT, RESPONSES, Usage
@@ -27,7 +27,8 @@ def raw_answer(
     as in ``openai.types.chat.ChatCompletion.model_validate(raw)``. ``parse_response`` reads it back.
 
     Args:
-        api: ``"openai-responses"``, ``"openai-chat"`` or ``"anthropic-messages"``.
+        api: ``"openai-responses"``, ``"anthropic-messages"``, ``"openai-chat"``,
+            ``"deepseek-chat"`` or ``"mistral-chat"``.
         id: The id of the response.
         model: The model, as the answer names it.
         text: What it says, before its calls.
@@ -38,7 +39,7 @@ def raw_answer(
         KeyError: No other API is known here.
         ValueError: The API has no words for a call.
     """
-    make = {RESPONSES: _responses, CHAT: _chat, ANTHROPIC: _anthropic}[api]
+    make = _MAKERS[api]
     return make(id, model, text, calls, Usage() if usage is None else usage, told=usage is not None)
 
 
@@ -165,6 +166,25 @@ def _anthropic(
             "output_tokens": usage.output,
         }
     return answer
+
+
+def _deepseek(
+    id: str, model: str, text: str | None, calls: Sequence[ToolCall], usage: Usage, *, told: bool
+) -> dict[str, Any]:
+    """As a model answers that may think, and did not: it wants that back."""
+    answer = _chat(id, model, text, calls, usage, told=told)
+    message = answer["choices"][0]["message"]
+    message |= {"content": text or "", "reasoning_content": ""}
+    return answer
+
+
+_MAKERS: Final = {
+    RESPONSES: _responses,
+    CHAT: _chat,
+    "deepseek-chat": _deepseek,
+    "mistral-chat": _chat,
+    ANTHROPIC: _anthropic,
+}
 
 
 def _text(call: ToolCall) -> str:
