@@ -387,6 +387,8 @@ class OpenAIResponses:
 
 def _is_right(item: Item, kind: Any, names: NameRule) -> bool:
     """Whether an item is plainly one of this API, with nothing to mend but its ids."""
+    if item.get("id", "") is None:
+        return False
     if kind == "message":
         return _is_plain(item)
     if kind == "function_call":
