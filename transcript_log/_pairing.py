@@ -22,6 +22,7 @@ from .codec import read_outcome, read_started
 from .entries import Item, Json
 from .findings import Change, ChangeKind
 from .items import ToolCallPart, ToolOutputPart, is_reasoning
+from .items.nameless import NamelessIds
 from .items.shapes import (
     Shape,
     finish_word,
@@ -78,7 +79,7 @@ Order = Literal["responses", "chat", "anthropic"]
 
 ``responses``: anything but a message; further calls too, at any time. ``chat``: nothing, and the
 calls of one message are answered before the next. ``anthropic``: the rest of the same turn of the
-assistant, before the first output.
+assistant, before the first output; so it is with Gemini too.
 """
 
 _ANSWERABLE: Final = frozenset({"function", "custom", "local_shell", "shell", "apply_patch"})
@@ -458,7 +459,7 @@ def _alone_why(output: _Output) -> Literal["kept", "split"]:
 def _order_of(shape: Shape) -> Order:
     if shape == "responses":
         return "responses"
-    return "anthropic" if shape == "anthropic" else "chat"
+    return "anthropic" if shape in ("anthropic", "gemini") else "chat"
 
 
 # -------------------------------------------------------------------------------- step
@@ -487,6 +488,7 @@ def pair(
     kept, more = rejoin_hosted(kept)
     changes += more
     groups = _Groups()
+    nameless = NamelessIds()
     facts: list[_Facts] = []
     for piece in kept:
         item = piece.item
@@ -495,12 +497,15 @@ def pair(
         facts.append(fact)
         if outputs:
             groups.next()
-            fact.outputs = [_Output(piece, output, len(outputs)) for output in outputs]
+            dealt = nameless.outputs(outputs)
+            fact.outputs = [_Output(piece, output, len(outputs)) for output in dealt]
             for answer in fact.outputs:
                 groups.output(answer)
         elif not calls and is_message(item):
             groups.next()
         if calls:
+            if "parts" in item:  # of Gemini, whose calls alone may have no id
+                nameless.calls(calls)
             fact.calls = [_Call(piece, call) for call in calls]
             for asked in fact.calls:
                 groups.call(asked)
