@@ -22,6 +22,7 @@ from .codec import read_outcome, read_started
 from .entries import Item, Json
 from .findings import Change, ChangeKind
 from .items import ToolCallPart, ToolOutputPart, is_reasoning
+from .items.gemini import with_output_ids
 from .items.nameless import NamelessIds
 from .items.shapes import (
     Shape,
@@ -493,18 +494,22 @@ def pair(
     for piece in kept:
         item = piece.item
         calls, outputs = items.calls_and_outputs(item)
+        is_content = "parts" in item  # of Gemini, whose calls alone may have no id
+        dealt = nameless.outputs(outputs) if is_content and outputs else outputs
+        if any(a is not b for a, b in zip(dealt, outputs, strict=True)):
+            changes.append(_renumbered(piece, outputs))
+            piece = piece.now(with_output_ids(item, dealt), "mended")  # noqa: PLW2901 - from here on
         fact = _Facts(piece)
         facts.append(fact)
         if outputs:
             groups.next()
-            dealt = nameless.outputs(outputs)
             fact.outputs = [_Output(piece, output, len(outputs)) for output in dealt]
             for answer in fact.outputs:
                 groups.output(answer)
         elif not calls and is_message(item):
             groups.next()
         if calls:
-            if "parts" in item:  # of Gemini, whose calls alone may have no id
+            if is_content:
                 nameless.calls(calls)
             fact.calls = [_Call(piece, call) for call in calls]
             for asked in fact.calls:
@@ -523,6 +528,16 @@ def pair(
     changes += more
     out, more = without_lonely_hosted(out)
     return out, changes + more
+
+
+def _renumbered(piece: Piece, outputs: Sequence[ToolOutputPart]) -> Change:
+    return Change(
+        kind="rewritten",
+        rule="nameless-call",
+        message="the call has no id: its output goes under the number of the call",
+        entry=piece.entry,
+        call=outputs[0].id,
+    )
 
 
 def _regroup(pieces: Sequence[Piece]) -> tuple[list[Piece], list[Change]]:

@@ -33,7 +33,7 @@ from ._pairing import (
     pair,
 )
 from ._pieces import Piece, Why
-from .apis import Api, api_of
+from .apis import Api, api_for
 from .apis._base import Notes, has_surrogate, with_clean_text
 from .boundary import SUMMARY_PREFIX, SUMMARY_SUFFIX, first_kept, newest_compaction, summary_message
 from .entries import (
@@ -195,7 +195,7 @@ def _built(
     strict: bool,
     attachments: bool,
 ) -> Context:
-    api = None if target is None else api_of(target.api)
+    api = None if target is None else api_for(target)
     live = entries[active_from(entries) :]
     pieces, changes = _boundary(live, target, strict=strict)
     head = entries[-1].id if entries else ""

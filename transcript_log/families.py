@@ -56,6 +56,9 @@ BINDINGS: Final[Mapping[str, Binding]] = {
     "anthropic-messages": Binding(
         False, "https://platform.claude.com/docs/en/build-with-claude/preserved-thinking", "2026-10-01"
     ),
+    # Signatures that another model made are refused as corrupt; the page has a mark for calls
+    # that come from elsewhere. The accounts that share one are for the caller to say.
+    "gemini": Binding(True, "https://ai.google.dev/gemini-api/docs/thought-signatures", "2026-12-01"),
 }
 """What each API binds private content to. An API that is not named here binds it to the model."""
 
@@ -68,7 +71,7 @@ class Target:
 
     Attributes:
         api: The shape of the request: ``"openai-responses"``, ``"openai-chat"``,
-            ``"anthropic-messages"``.
+            ``"anthropic-messages"``, ``"gemini"``.
         model: The name that is requested, never the dated one that comes back.
         platform: Who runs it: ``"direct"`` for the provider itself, or a cloud or gateway.
         account: The organisation or key, where private content is bound to it.

@@ -16,12 +16,13 @@ from ..findings import Finding
 from ._base import Api, Rule
 from .anthropic import ANTHROPIC_MESSAGES
 from .chat import OPENAI_CHAT
+from .gemini import GEMINI, gemini_of
 from .responses import OPENAI_RESPONSES
 
-__all__ = ["APIS", "Api", "Rule", "api_of", "check_items"]
+__all__ = ["APIS", "Api", "Rule", "api_for", "api_of", "check_items"]
 
 APIS: Final[Mapping[str, Api]] = {
-    api.name: api for api in (OPENAI_RESPONSES, OPENAI_CHAT, ANTHROPIC_MESSAGES)
+    api.name: api for api in (OPENAI_RESPONSES, OPENAI_CHAT, ANTHROPIC_MESSAGES, GEMINI)
 }
 """The APIs that a context can be made for, by name."""
 
@@ -38,6 +39,16 @@ def api_of(name: str) -> Api:
     return api
 
 
+def api_for(target: Target) -> Api:
+    """The API of a target, as the target's model takes it.
+
+    Raises:
+        TargetError: The API is not known here.
+    """
+    api = api_of(target.api)
+    return gemini_of(target.model) if api is GEMINI else api
+
+
 def check_items(items: Sequence[Item], target: Target, *, paused: bool = False) -> list[Finding]:
     """The rules of the target's API that items break, in their order; empty if it takes them.
 
@@ -51,4 +62,4 @@ def check_items(items: Sequence[Item], target: Target, *, paused: bool = False) 
     Raises:
         TargetError: The API is not known here.
     """
-    return list(api_of(target.api).check(items, paused=paused))
+    return list(api_for(target).check(items, paused=paused))

@@ -333,7 +333,7 @@ def _is_own(item: Item) -> bool:
     """Whether an item is a message of this API, so that it is mended where it stands."""
     speaker = item.get("role")
     allowed = _PARTS.get(speaker) if type(speaker) is str else None
-    if allowed is None or item.get("type", "message") != "message":
+    if allowed is None or item.get("type", "message") != "message" or "parts" in item:
         return False
     if item.get("tool_calls") and speaker != "assistant":
         return False

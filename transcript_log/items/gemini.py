@@ -7,7 +7,7 @@ tool and its number among those of its content, as in ``read-2``; so is an outpu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ._pictures import decoded_size
@@ -36,6 +36,7 @@ __all__ = [
     "output_part",
     "portable_content",
     "response_of",
+    "with_output_ids",
     "with_response",
 ]
 
@@ -286,6 +287,16 @@ def output_part(call: ToolCallPart, response: Any) -> dict[str, Any]:
     if call.id and not (call.nameless and call.id == f"{call.name}-1"):
         made = {"id": call.id, **made}
     return {"functionResponse": made}
+
+
+def with_output_ids(item: Item, outputs: Sequence[ToolOutputPart]) -> Item:
+    """A content with these ids in its outputs."""
+    parts = list(item["parts"])
+    for output in outputs:
+        part = parts[output.place]
+        key = "functionResponse" if type(part.get("functionResponse")) is dict else "function_response"
+        parts[output.place] = {**part, key: {**part[key], "id": output.id}}
+    return {**item, "parts": parts}
 
 
 def with_response(part: Mapping[str, Any], text: str) -> dict[str, Any]:

@@ -1,0 +1,429 @@
+"""Gemini's ``generateContent``: ``gemini``.
+
+Neighbours of one role are put together only where the API wants it: a content with calls, and
+what the model said right before and after them; and the outputs of the calls of one content.
+
+Models since Gemini 3 want a signature on the first call of each content since the user last
+spoke, and take bytes in an output. A model whose name does not tell is taken to be one of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from .._pairing import Order
+from .._pieces import Joint, Piece
+from ..entries import Item
+from ..findings import Finding
+from ..items.gemini import is_content
+from ._base import IdRule, Notes, word
+from ._gemini_check import check_contents, turn_start
+from ._gemini_mending import mended, safe_name
+from ._gemini_rules import RULES, is_blob, is_signature
+from ._neutral import Call, File, Image, Output, Text, Thought, arguments_object, read
+from ._telling import tell_arguments, tell_nothing_left, tell_unsaid
+from .anthropic import OPENING
+
+__all__ = ["GEMINI", "NO_SIGNATURE", "Gemini", "gemini_of"]
+
+NO_SIGNATURE: Final = "skip_thought_signature_validator"
+"""Stands for the signature of a call that another model made, or that has none."""
+
+_IDS: Final = IdRule(re.compile(r"[^\ud800-\udfff]+"), 1000, unique=False)
+_OLDER: Final = re.compile(r"gemini-(1|2|pro$|pro-vision|ultra)|gemma|learnlm|palm|bison")
+_TYPES: Final = {
+    "gif": "image/gif",
+    "heic": "image/heic",
+    "heif": "image/heif",
+    "jpeg": "image/jpeg",
+    "jpg": "image/jpeg",
+    "pdf": "application/pdf",
+    "png": "image/png",
+    "webp": "image/webp",
+}
+"""The media types of links, by how they end."""
+
+
+class Gemini:
+    """The rules and the words of ``generateContent``.
+
+    Attributes:
+        is_newer: It speaks to Gemini 3 or a later model.
+    """
+
+    name: Final = "gemini"
+    items_key: Final = "contents"
+    order: Final[Order] = "anthropic"
+    rules: Final = RULES
+
+    def __init__(self, *, is_newer: bool) -> None:
+        self.is_newer: Final = is_newer
+
+    def check(self, items: Sequence[Item], *, paused: bool = False) -> Iterator[Finding]:  # noqa: ARG002
+        """See :meth:`Api.check`."""
+        return check_contents(items, is_newer=self.is_newer)
+
+    def render(self, pieces: Sequence[Piece], notes: Notes, *, paused: bool = False) -> list[Piece]:  # noqa: ARG002
+        """See :meth:`Api.render`."""
+        return _Rendering(notes, is_newer=self.is_newer).all(pieces)
+
+
+def gemini_of(model: str) -> Gemini:
+    """The API as a model takes it."""
+    return _OLDER_GEMINI if _OLDER.match(model.lower().rpartition("/")[2]) else GEMINI
+
+
+# ------------------------------------------------------------------------------ rendering
+
+
+class _Rendering:
+    """One walk over the pieces of a conversation, in which they become contents."""
+
+    def __init__(self, notes: Notes, *, is_newer: bool) -> None:
+        self._notes = notes
+        self._is_newer = is_newer
+        self._out: list[Piece] = []
+        self._joint: Joint | None = None  # what the last piece of ``_out`` is a part of
+        self._last = ""  # "model", "outputs" or "user": what that piece is
+        self._run = 0  # how many of the last pieces are the model's
+        self._has_calls = False  # whether the last one holds calls
+        self._beside: list[Piece] = []  # what goes after the outputs that are being put together
+        self._ids: set[str] = set()
+        self._numbers: dict[str, int] = {}
+        self._dealt: dict[str, deque[tuple[str, str]]] = {}
+
+    def all(self, pieces: Sequence[Piece]) -> list[Piece]:
+        """The contents of a conversation."""
+        for piece in pieces:
+            is_made = not is_content(piece.item)
+            if not is_made:
+                made, shown = mended(piece, self._notes, is_newer=self._is_newer)
+            else:
+                made, shown = _rendered(piece, self._notes, is_newer=self._is_newer)
+            for new in made:
+                self._add(new, is_made=is_made)
+                if shown and self._last == "outputs":
+                    self._beside.append(piece.now({"role": "user", "parts": shown}, "rendered"))
+                    shown = []
+        self._flush()
+        self._close()
+        out = self._out
+        if self._is_newer:
+            _sign_turn(out, self._notes)
+        if out and out[0].item["role"] != "user":
+            self._notes.add("added", "first-user", "a first content of the user was put before it", out[0])
+            out.insert(0, Piece({"role": "user", "parts": [{"text": OPENING}]}, why="opening"))
+        return out
+
+    # -------------------------------------------------------------------------- placing
+
+    def _add(self, piece: Piece, *, is_made: bool) -> None:
+        """Put a content after what is there, or into it; one whose parts were made here may be changed."""
+        item = piece.item
+        parts = item["parts"]
+        if item["role"] == "model":
+            self._flush()
+            has_calls = any("functionCall" in part for part in parts)
+            is_next = self._last == "model"
+            if has_calls:
+                piece = self._calling(piece, is_made=is_made, is_first=not (is_next and self._has_calls))
+            if is_next and (has_calls or self._has_calls):
+                self._join_run(piece)
+                self._has_calls = True
+                return
+            self._close()
+            self._out.append(piece)
+            self._run = self._run + 1 if is_next else 1
+            self._has_calls = has_calls
+            self._last = "model"
+        elif "functionResponse" in parts[0]:
+            piece = self._answering(piece, is_made=is_made)
+            if self._last == "outputs":
+                self._join(piece, "output-missing", "the outputs of the calls of a content go together")
+                return
+            self._close()
+            self._out.append(piece)
+            self._last = "outputs"
+        else:
+            self._flush()
+            self._close()
+            self._out.append(piece)
+            self._last = "user"
+
+    def _flush(self) -> None:
+        """Put what stands beside outputs after them."""
+        if self._beside:
+            self._close()
+            self._out += self._beside
+            self._beside = []
+            self._last = "user"
+
+    def _close(self) -> None:
+        """Nothing more goes into the last piece."""
+        if self._joint is not None:
+            self._out[-1] = self._joint.piece("parts", self._out[-1].item)
+            self._joint = None
+
+    def _join(self, piece: Piece, rule: str, why: str) -> None:
+        """Put a content into the last one."""
+        last = self._out[-1]
+        if self._joint is None:
+            self._joint = Joint(last, last.item["parts"])
+        if piece.why not in _UNTOLD or last.why not in _UNTOLD:
+            self._notes.add("merged", rule, why, piece)
+        self._joint.add(piece, piece.item["parts"])
+
+    def _join_run(self, piece: Piece) -> None:
+        """Put a content into what the model said right before it, as one."""
+        run = self._out[-self._run :]
+        why = "what the model said in a row goes as one content"
+        if len(run) > 1:
+            del self._out[-self._run + 1 :]
+            for other in run[1:]:
+                self._join(other, "call-order", why)
+            self._run = 1
+        self._join(piece, "call-order", why)
+
+    # ------------------------------------------------------------------------------ ids
+
+    def _calling(self, piece: Piece, *, is_made: bool, is_first: bool) -> Piece:
+        """A content with ids that no other call of it has, and signed where that is due.
+
+        Args:
+            piece: The content.
+            is_made: Its parts were made here.
+            is_first: It goes into no content that has calls already.
+        """
+        if is_first:
+            self._ids, self._numbers, self._dealt = set(), {}, {}
+        counts: dict[str, int] = {}
+        new: list[Any] | None = None
+        is_due = is_first and self._is_newer and (is_made or piece.why != "kept")
+        parts = piece.item["parts"]
+        for place, part in enumerate(parts):
+            call = part.get("functionCall")
+            if call is None:
+                continue
+            given, name = word(call.get("id")), call["name"]
+            if given or is_made:
+                call_id = self._fresh(given, place, piece)
+                self._dealt.setdefault(given, deque()).append((call_id, name))
+            else:
+                counts[name] = counts.get(name, 0) + 1
+                call_id = ""
+                self._dealt.setdefault(f"{name}-{counts[name]}", deque()).append(("", name))
+            signs = is_due and not part.get("thoughtSignature")
+            is_due = False
+            if call_id == given and not signs:
+                continue
+            if is_made:
+                call["id"] = call_id
+            else:
+                new = new or list(parts)
+                new[place] = part = {**part, "functionCall": {**call, "id": call_id}}  # noqa: PLW2901
+                if not call_id:
+                    new[place]["functionCall"].pop("id")
+            if signs:
+                part["thoughtSignature"] = NO_SIGNATURE
+                if not is_made:
+                    _tell_signature(piece, given or name, self._notes)
+        return piece if new is None else piece.now({**piece.item, "parts": new}, "mended")
+
+    def _fresh(self, call_id: str, place: int, piece: Piece) -> str:
+        """The id of a call: the same, or one that no other call of the content has."""
+        new = call_id
+        number = self._numbers.get(call_id, 0)
+        while new in self._ids or not _IDS.fits(new):
+            new = _IDS.other(call_id, f"{number}" if call_id else f"{piece.entry} {place} {number}")
+            number += 1
+        self._numbers[call_id] = number
+        self._ids.add(new)
+        if new != call_id:
+            why = f"the call id goes as {new!r}"
+            self._notes.add("rewritten", "call-id", why, piece, call=call_id)
+        return new
+
+    def _answering(self, piece: Piece, *, is_made: bool) -> Piece:
+        """A content of outputs with the ids and the names of their calls."""
+        counts: dict[str, int] = {}
+        new: list[Any] | None = None
+        parts = piece.item["parts"]
+        for place, part in enumerate(parts):
+            answer = part["functionResponse"]
+            given, name = word(answer.get("id")), word(answer.get("name"))
+            key = given
+            if not given and not is_made:
+                counts[name] = counts.get(name, 0) + 1
+                key = f"{name}-{counts[name]}"
+            queue = self._dealt.get(key)
+            if not queue:
+                continue
+            call_id, called = queue.popleft()
+            if given == call_id and name == called:
+                continue
+            if is_made:
+                answer["id"], answer["name"] = call_id, called
+                if not call_id:
+                    del answer["id"]
+                continue
+            new = new or list(parts)
+            rest = {key: value for key, value in answer.items() if key not in ("id", "name")}
+            named = {"id": call_id, "name": called} if call_id else {"name": called}
+            new[place] = {**part, "functionResponse": {**named, **rest}}
+            if bool(given) != bool(call_id):
+                why = "the output has the id of its call" if call_id else "the output goes without its id"
+                self._notes.add("rewritten", "output-id", why, piece, call=key)
+            elif name != called:
+                self._notes.add("rewritten", "output-name", f"the output is of {called!r}", piece, call=key)
+        return piece if new is None else piece.now({**piece.item, "parts": new}, "mended")
+
+
+_UNTOLD: Final = frozenset({"rendered", "stand-in"})
+"""Why pieces are there whose joining goes without saying."""
+
+
+def _sign_turn(contents: list[Piece], notes: Notes) -> None:
+    """Sign the first calls of the contents since the user last spoke, where they are not."""
+    for place in range(turn_start([piece.item for piece in contents]) + 1, len(contents)):
+        piece = contents[place]
+        parts = piece.item["parts"]
+        first = next((n for n, part in enumerate(parts) if "functionCall" in part), None)
+        if first is None or parts[first].get("thoughtSignature"):
+            continue
+        signed = [*parts]
+        signed[first] = {**parts[first], "thoughtSignature": NO_SIGNATURE}
+        call = parts[first]["functionCall"]
+        _tell_signature(piece, word(call.get("id")) or call["name"], notes)
+        contents[place] = piece.now({**piece.item, "parts": signed}, "mended")
+
+
+def _tell_signature(piece: Piece, call: str, notes: Notes) -> None:
+    why = "the call is not signed: it goes with the mark of one that another model made"
+    notes.add("rewritten", "signature", why, piece, call=call)
+
+
+# -------------------------------------------------------------------------- other shapes
+
+
+def _rendered(piece: Piece, notes: Notes, *, is_newer: bool) -> tuple[list[Piece], list[Any]]:
+    """An item of another shape as contents, and what of its outputs goes after them."""
+    neutral = read(piece.item)
+    is_model = neutral.speaker == "assistant"
+    answers: list[dict[str, Any]] = []
+    parts: list[dict[str, Any]] = []
+    shown: list[dict[str, Any]] = []
+    for block in neutral.blocks:
+        if isinstance(block, Text):
+            if block.text.strip():
+                parts.append(_marked({"text": block.text}, block.signature, is_model=is_model))
+        elif isinstance(block, Call):
+            parts.append(_call_part(block, piece, notes))
+        elif isinstance(block, Output):
+            answers.append(_output_part(block, shown, piece, notes, is_newer=is_newer))
+        else:
+            said = _said(block, is_model=is_model)
+            if said is None:
+                tell_unsaid(block, piece, notes)
+            else:
+                parts.append(said)
+    if neutral.speaker in ("system", "developer") and parts:
+        notes.add("rewritten", "role", f"the {neutral.speaker} message goes as the user's", piece)
+    made = []
+    if answers:
+        made.append(piece.now({"role": "user", "parts": answers}, "rendered"))
+    if parts:
+        made.append(piece.now({"role": "model" if is_model else "user", "parts": parts}, "rendered"))
+    if not made:
+        tell_nothing_left(piece, notes)
+    return made, shown
+
+
+def _marked(part: dict[str, Any], mark: str, *, is_model: bool) -> dict[str, Any]:
+    """A part with the signature that it came with."""
+    if mark and is_model and is_signature(mark):
+        part["thoughtSignature"] = mark
+    return part
+
+
+def _call_part(call: Call, piece: Piece, notes: Notes) -> dict[str, Any]:
+    name = safe_name(call.name)
+    if name != call.name:
+        notes.add("rewritten", "name", f"the tool {call.name!r} goes as {name!r}", piece, call=call.id)
+    value, is_object = arguments_object(call)
+    if not is_object:
+        tell_arguments(call.id, piece, notes)
+    part = {"functionCall": {"id": call.id, "name": name, "args": value}}
+    return _marked(part, call.signature, is_model=True) if call.signature else part
+
+
+def _output_part(
+    output: Output, shown: list[dict[str, Any]], piece: Piece, notes: Notes, *, is_newer: bool
+) -> dict[str, Any]:
+    """An output as a part; what cannot stand in it is added to ``shown``."""
+    texts: list[str] = []
+    held: list[dict[str, Any]] = []
+    for block in output.blocks:
+        if isinstance(block, Text):
+            texts.append(block.text)
+            continue
+        said = _said(block, is_model=False)
+        if said is None:
+            tell_unsaid(block, piece, notes)
+        elif "text" in said:
+            texts.append(said["text"])
+        elif is_newer and "inlineData" in said:
+            held.append(said)
+        else:
+            shown.append(said)
+            notes.add("moved", "output-media", _BESIDE, piece, call=output.id)
+    told = texts[0] if len(texts) == 1 else "\n".join(texts)
+    answer: dict[str, Any] = {
+        "id": output.id,
+        "name": safe_name(output.name or ""),
+        "response": {"error": told} if output.is_error else {"output": told},
+    }
+    if held:
+        answer["parts"] = held
+    return {"functionResponse": answer}
+
+
+_BESIDE: Final = "what cannot stand in the output goes after the outputs"
+
+
+def _said(block: Any, *, is_model: bool) -> dict[str, Any] | None:
+    match block:
+        case File(text=str(text)):
+            return {"text": text} if text.strip() else None
+        case Thought(text=text, signature=str(mark)) if is_model and is_signature(mark):
+            return {"text": text, "thought": True, "thoughtSignature": mark}
+        case Image(url=str(url)):
+            return _linked(url)
+        case Image(data=str(data), media_type=media_type):
+            return _blob(data, media_type, None)
+        case File(data=str(data), media_type=media_type, name=name):
+            return _blob(data, media_type, name)
+        case File(url=str(url)):
+            return _linked(url)
+    return None
+
+
+def _blob(data: str, media_type: str, name: str | None) -> dict[str, Any] | None:
+    held = {"mimeType": media_type, "data": data}
+    if not is_blob(held):
+        return None
+    return {"inlineData": held if name is None else {**held, "displayName": name}}
+
+
+def _linked(url: str) -> dict[str, Any] | None:
+    media_type = _TYPES.get(url.partition("?")[0].rpartition(".")[2].lower())
+    held = {"fileUri": url} if media_type is None else {"mimeType": media_type, "fileUri": url}
+    return {"fileData": held} if url else None
+
+
+GEMINI: Final = Gemini(is_newer=True)
+"""``generateContent`` of Gemini 3 and of what came after it."""
+
+_OLDER_GEMINI: Final = Gemini(is_newer=False)
