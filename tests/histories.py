@@ -277,12 +277,13 @@ def _taking_turns(turns: Sequence[Turn]) -> list[Turn]:
     """Turns in which a model says all in one that it says before a call, as Gemini has it."""
     made: list[Turn] = []
     for turn in turns:
-        last = made[-1] if made else None
-        if isinstance(turn, Model) and isinstance(last, Model) and not last.calls and turn.calls:
+        while isinstance(turn, Model) and turn.calls and isinstance(last := made[-1], Model):
+            if last.calls:
+                break
             said = " ".join(filter(None, (last.text, turn.text)))
-            made[-1] = Model(said, last.thought or turn.thought, turn.calls)
-        else:
-            made.append(turn)
+            turn = Model(said, last.thought or turn.thought, turn.calls)  # noqa: PLW2901
+            made.pop()
+        made.append(turn)
     return made
 
 

@@ -18,7 +18,7 @@ from .._pairing import Order
 from .._pieces import Joint, Piece
 from ..entries import Item
 from ..findings import Finding
-from ..items.gemini import is_content
+from ..items.gemini import NO_SIGNATURE, is_content
 from ._base import IdRule, Notes, word
 from ._gemini_check import check_contents, turn_start
 from ._gemini_mending import mended, safe_name
@@ -27,10 +27,7 @@ from ._neutral import Call, File, Image, Output, Text, Thought, arguments_object
 from ._telling import tell_arguments, tell_nothing_left, tell_unsaid
 from .anthropic import OPENING
 
-__all__ = ["GEMINI", "NO_SIGNATURE", "Gemini", "gemini_of"]
-
-NO_SIGNATURE: Final = "skip_thought_signature_validator"
-"""Stands for the signature of a call that another model made, or that has none."""
+__all__ = ["GEMINI", "Gemini", "gemini_of"]
 
 _IDS: Final = IdRule(re.compile(r"[^\ud800-\udfff]+"), 1000, unique=False)
 _OLDER: Final = re.compile(r"gemini-(1|2|pro$|pro-vision|ultra)|gemma|learnlm|palm|bison")

@@ -25,6 +25,7 @@ from .part_types import (
 
 __all__ = [
     "CAMEL",
+    "NO_SIGNATURE",
     "PART_KINDS",
     "SKIP_SIGNATURES",
     "content_calls",
@@ -73,9 +74,10 @@ PART_KINDS: Final = (
 )
 """What a part may hold: one of these."""
 
-SKIP_SIGNATURES: Final = frozenset(
-    {"skip_thought_signature_validator", "context_engineering_is_the_way_to_go"}
-)
+NO_SIGNATURE: Final = "skip_thought_signature_validator"
+"""Stands for the signature of a call that another model made, or that has none."""
+
+SKIP_SIGNATURES: Final = frozenset({NO_SIGNATURE, "context_engineering_is_the_way_to_go"})
 """What stands for the signature of a call that another model made; anybody may send it.
 
 (https://ai.google.dev/gemini-api/docs/thought-signatures, 2026-11.)
