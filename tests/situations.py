@@ -384,7 +384,7 @@ SITUATIONS: Final = [
     ),
     Situation(
         "Calls without ids, answered one by one",
-        "Gemini need not name its calls: outputs go to the calls of their tool in order, and into one content.",
+        "Gemini need not name its calls: outputs go to those of their tool in order, and into one content.",
         log(
             {"role": "user", "parts": [{"text": "go"}]},
             asks("bash", "read", "bash"),
@@ -397,7 +397,7 @@ SITUATIONS: Final = [
     ),
     Situation(
         "Another model's calls, sent to Gemini",
-        "Since Gemini 3 the first call of a step is signed; a mark stands for what another model did not sign.",
+        "Since Gemini 3 the first call of a step is signed; a mark stands for another model's signature.",
         log(user("go"), use("c1", "c2", text="sure"), result(("c1", "one"), ("c2", "two")), family=A),
         GEMINI,
     ),
