@@ -90,7 +90,8 @@ class _Rendering:
         self._beside: list[Piece] = []  # what goes after the outputs that are being put together
         self._ids: set[str] = set()
         self._numbers: dict[str, int] = {}
-        self._dealt: dict[str, deque[tuple[str, str]]] = {}
+        self._dealt: dict[str, deque[tuple[str, str, int]]] = {}
+        self._ranks: list[int] = []  # of each last output the place of its call, if that has no id
 
     def all(self, pieces: Sequence[Piece]) -> list[Piece]:
         """The contents of a conversation."""
@@ -137,11 +138,12 @@ class _Rendering:
             self._has_calls = has_calls
             self._last = "model"
         elif "functionResponse" in parts[0]:
+            if self._last != "outputs":
+                self._close()
             piece = self._answering(piece, is_made=is_made)
             if self._last == "outputs":
                 self._join(piece, "output-missing", "the outputs of the calls of a content go together")
                 return
-            self._close()
             self._out.append(piece)
             self._last = "outputs"
         else:
@@ -163,6 +165,28 @@ class _Rendering:
         if self._joint is not None:
             self._out[-1] = self._joint.piece("parts", self._out[-1].item)
             self._joint = None
+        if self._ranks:
+            if max(self._ranks) > 0:
+                self._in_order()
+            self._ranks = []
+
+    def _in_order(self) -> None:
+        """Bring outputs of one tool that have no ids into the order of their calls, which tells them apart."""
+        piece = self._out[-1]
+        given = piece.item["parts"]
+        tools: dict[str, list[int]] = {}
+        for place, rank in enumerate(self._ranks):
+            if rank >= 0:
+                tools.setdefault(given[place]["functionResponse"]["name"], []).append(place)
+        parts = list(given)
+        for places in tools.values():
+            for place, source in zip(places, sorted(places, key=self._ranks.__getitem__), strict=True):
+                parts[place] = given[source]
+        if all(a is b for a, b in zip(parts, given, strict=True)):
+            return
+        why = "outputs of calls without ids go in the order of the calls"
+        self._notes.add("moved", "output-id", why, piece)
+        self._out[-1] = piece.now({**piece.item, "parts": parts}, "mended")
 
     def _join(self, piece: Piece, rule: str, why: str) -> None:
         """Put a content into the last one."""
@@ -207,11 +231,11 @@ class _Rendering:
             given, name = word(call.get("id")), call["name"]
             if given or is_made:
                 call_id = self._fresh(given, place, piece)
-                self._dealt.setdefault(given, deque()).append((call_id, name))
+                self._dealt.setdefault(given, deque()).append((call_id, name, -1))
             else:
                 counts[name] = counts.get(name, 0) + 1
                 call_id = ""
-                self._dealt.setdefault(f"{name}-{counts[name]}", deque()).append(("", name))
+                self._dealt.setdefault(f"{name}-{counts[name]}", deque()).append(("", name, place))
             signs = is_due and not part.get("thoughtSignature")
             is_due = False
             if call_id == given and not signs:
@@ -256,9 +280,8 @@ class _Rendering:
                 counts[name] = counts.get(name, 0) + 1
                 key = f"{name}-{counts[name]}"
             queue = self._dealt.get(key)
-            if not queue:
-                continue
-            call_id, called = queue.popleft()
+            call_id, called, rank = queue.popleft() if queue else (given, name, -1)
+            self._ranks.append(rank)
             if given == call_id and name == called:
                 continue
             if is_made:

@@ -172,9 +172,7 @@ def _gemini(
     id: str, model: str, text: str | None, calls: Sequence[ToolCall], usage: Usage, *, told: bool
 ) -> dict[str, Any]:
     parts: list[dict[str, Any]] = [] if text is None else [{"text": text}]
-    parts += [
-        {"functionCall": {"id": call.id, "name": call.name, "args": _object(call)}} for call in calls
-    ]
+    parts += [{"functionCall": {"id": call.id, "name": call.name, "args": _object(call)}} for call in calls]
     if calls:
         parts[-len(calls)]["thoughtSignature"] = NO_SIGNATURE
     content = {"role": "model", "parts": parts}
@@ -204,7 +202,5 @@ def _text(call: ToolCall) -> str:
 
 def _object(call: ToolCall) -> dict[str, Any]:
     if call.kind != "function" or type(call.arguments) is not dict:
-        raise ValueError(
-            f"the arguments of the call {call.id!r} are no object, and this API takes no other"
-        )
+        raise ValueError(f"the arguments of the call {call.id!r} are no object, and this API takes no other")
     return call.arguments
