@@ -6,6 +6,8 @@ from typing import Any, Final
 
 import pytest
 from gemini_rules import problems
+from histories import faulty
+from hypothesis import given, settings
 from test_apis import (
     DATA,
     LINK,
@@ -33,10 +35,14 @@ from test_apis import (
 )
 
 from transcript_log import Session, Target, build_context, items
+from transcript_log._pieces import Piece
 from transcript_log.apis import api_for, check_items
+from transcript_log.apis._base import Notes
+from transcript_log.apis._gemini_quick import CALLS, OUTPUTS, TEXT, quick_parts
+from transcript_log.apis._gemini_rendering import rendered
 from transcript_log.apis.gemini import GEMINI
 from transcript_log.context import Context
-from transcript_log.entries import Item
+from transcript_log.entries import Entry, Item, MessageEntry
 from transcript_log.errors import EntryError, FamilyRequiredError
 from transcript_log.history import Called, Reasoned, Said, build_history
 from transcript_log.items.gemini import NO_SIGNATURE
@@ -57,9 +63,9 @@ OLDER: Final = Target("gemini", "gemini-2.5-flash")
 OPENAI: Final = Target("openai-chat", "gpt-5")
 
 
-def built(*given: Item, target: Target = NEWER, family: Target | None = None) -> Context:
+def built(*said: Item, target: Target = NEWER, family: Target | None = None) -> Context:
     """A context of items that are of nobody's family, or of this one."""
-    context = build_context(entries_of([dict(item) for item in given], family), target)
+    context = build_context(entries_of([dict(item) for item in said], family), target)
     assert [f for f in check_items(context.items, target) if f.severity != "note"] == []
     return context
 
@@ -199,8 +205,8 @@ def test_a_content_comes_apart_and_is_made() -> None:
 
 
 def test_the_history_of_a_content_has_what_is_in_it() -> None:
-    given = [by_user(), CAMEL, by_user(answered(), answered(None))]
-    history = build_history(entries_of(given, NEWER))
+    log = [by_user(), CAMEL, by_user(answered(), answered(None))]
+    history = build_history(entries_of(log, NEWER))
     assert [type(event) for event in history.events] == [Said, Reasoned, Said, Called, Called]
     said = [event for event in history.events if isinstance(event, Said)]
     assert [(event.role, event.text, len(event.images)) for event in said] == [
@@ -237,8 +243,8 @@ def nameless(*names: str) -> Item:
     ],
 )
 def test_outputs_without_ids_belong_to_the_calls_of_their_tool_in_order(outputs: list[Item]) -> None:
-    given = [by_user(), nameless("bash", "read", "bash"), *outputs, by_user({"text": "and?"})]
-    entries = entries_of(given, NEWER)
+    log = [by_user(), nameless("bash", "read", "bash"), *outputs, by_user({"text": "and?"})]
+    entries = entries_of(log, NEWER)
     called = [event for event in build_history(entries).events if isinstance(event, Called)]
     assert [(one.call_id, one.output) for one in called] == [
         ("bash-1", "1"),
@@ -274,11 +280,11 @@ def test_calls_without_ids_that_nobody_answered_have_stand_ins() -> None:
 
 
 def test_calls_without_ids_come_again_in_each_turn() -> None:
-    given = [by_user(), nameless("bash"), by_user(answered(None, "1"))]
-    given += [nameless("bash"), by_user(answered(None, "2"))]
-    context = built(*given, family=NEWER)
+    log = [by_user(), nameless("bash"), by_user(answered(None, "1"))]
+    log += [nameless("bash"), by_user(answered(None, "2"))]
+    context = built(*log, family=NEWER)
     assert context.changes == ()
-    called = [one for one in build_history(entries_of(given, NEWER)).events if isinstance(one, Called)]
+    called = [one for one in build_history(entries_of(log, NEWER)).events if isinstance(one, Called)]
     assert [one.output for one in called] == ["1", "2"]
 
 
@@ -286,9 +292,9 @@ def test_calls_without_ids_come_again_in_each_turn() -> None:
 
 
 def test_a_model_before_gemini_3_wants_no_signature_and_no_parts_in_an_output() -> None:
-    given = [by_user(), by_model(asked(signed=False)), by_user(answered())]
-    assert check_items(given, OLDER) == []
-    assert rules_of(check_items(given, NEWER)) == ["signature"]
+    log = [by_user(), by_model(asked(signed=False)), by_user(answered())]
+    assert check_items(log, OLDER) == []
+    assert rules_of(check_items(log, NEWER)) == ["signature"]
     shown = [by_user(), by_model(asked()), by_user(answered(said="see", parts=[blob()]))]
     assert check_items(shown, NEWER) == []
     assert rules_of(check_items(shown, OLDER)) == ["output-media"]
@@ -331,20 +337,20 @@ def test_calls_of_another_model_bear_the_mark_for_that_the_first_of_each_step() 
 
 
 def test_signatures_of_another_model_are_not_sent_and_that_is_told() -> None:
-    given = [by_user(), by_model({"text": "plan", "thought": True}, asked()), by_user(answered())]
-    context = built(*given, family=Target("gemini", "gemini-3-flash"))
+    log = [by_user(), by_model({"text": "plan", "thought": True}, asked()), by_user(answered())]
+    context = built(*log, family=Target("gemini", "gemini-3-flash"))
     assert context.items[1] == by_model(marked())
     assert told(context) == [("rewritten", "private"), ("rewritten", "signature")]
     reading = Target("gemini", "gemini-3-pro", reads=frozenset({"gemini/direct/gemini-3-flash"}))
-    kept = built(*given, target=reading, family=Target("gemini", "gemini-3-flash"))
+    kept = built(*log, target=reading, family=Target("gemini", "gemini-3-flash"))
     assert kept.changes == ()
-    assert kept.items[1] == given[1]
+    assert kept.items[1] == log[1]
 
 
 def test_what_was_marked_stays_marked_as_the_conversation_goes_on() -> None:
-    given = [by_user(), by_model(asked()), by_user(answered())]
-    before = built(*given, family=OPENAI)
-    after = built(*given, by_model(), by_user({"text": "more"}), family=OPENAI)
+    log = [by_user(), by_model(asked()), by_user(answered())]
+    before = built(*log, family=OPENAI)
+    after = built(*log, by_model(), by_user({"text": "more"}), family=OPENAI)
     assert after.items[:3] == before.items
 
 
@@ -384,9 +390,47 @@ def test_what_pi_kept_of_a_model_of_google_is_sent_back_to_it() -> None:
 # ------------------------------------------------------------------------------- rendering
 
 
+@settings(max_examples=150, derandomize=True)
+@given(faulty())
+def test_what_is_said_sooner_is_what_would_be_said(entries: list[Entry]) -> None:
+    """The short way for the commonest items says what the long one says, but for names, told later."""
+    for entry in entries:
+        if not isinstance(entry, MessageEntry):
+            continue
+        quick = quick_parts(entry.message)
+        if quick is None:
+            continue
+        notes = Notes()
+        (made,), beside = rendered(Piece(entry.message, (entry.id,)), notes, is_newer=True)
+        parts = [
+            {"functionResponse": {**part["functionResponse"], "name": ""}}
+            if "functionResponse" in part
+            else part
+            for part in made.item["parts"]
+        ]
+        assert (quick[0], quick[1]) == (made.item["role"], parts)
+        assert notes.changes == [] == beside
+
+
+def test_the_commonest_items_are_said_sooner() -> None:
+    for item, kind in (
+        (user("hi"), TEXT),
+        (assistant([text("hi")]), TEXT),
+        (call(), CALLS),
+        (output(), OUTPUTS),
+        (asks(entry_of_calls("a"), entry_of_calls("b")), CALLS),
+        (tool(), OUTPUTS),
+        (assistant([text("so"), use()]), CALLS),
+        (user([result("a"), result("b", [text("x")])]), OUTPUTS),
+    ):
+        quick = quick_parts(item)
+        assert quick is not None
+        assert quick[2] == kind
+
+
 def test_all_calls_of_a_turn_are_one_content_and_so_are_their_outputs() -> None:
-    given = [user(), assistant("so"), call("a"), call("b"), output("b", "2"), output("a", "1"), assistant()]
-    context = built(*given)
+    log = [user(), assistant("so"), call("a"), call("b"), output("b", "2"), output("a", "1"), assistant()]
+    context = built(*log)
     assert [row.why for row in context.rows] == ["rendered", "merged", "merged", "rendered"]
     assert context.items[1:3] == [
         by_model({"text": "so"}, marked("a"), asked("b", signed=False)),
@@ -408,15 +452,15 @@ def test_pictures_that_tools_gave_stand_in_the_output_and_links_after_all_of_the
         {"type": "input_image", "image_url": DATA},
         {"type": "input_image", "image_url": LINK},
     ]
-    given = [user(), call("a"), call("b"), output("a", shown), output("b", "two"), user("and?")]
-    context = built(*given)
+    log = [user(), call("a"), call("b"), output("a", shown), output("b", "two"), user("and?")]
+    context = built(*log)
     assert context.items[2:] == [
         by_user(answered("a", "one", parts=[blob()]), answered("b", "two")),
         by_user({"fileData": {"mimeType": "image/png", "fileUri": LINK}}),
         by_user({"text": "and?"}),
     ]
     assert told(context) == [("moved", "output-media")]
-    older = built(*given, target=OLDER)
+    older = built(*log, target=OLDER)
     assert older.items[2:] == [
         by_user(answered("a", "one"), answered("b", "two")),
         by_user(blob(), {"fileData": {"mimeType": "image/png", "fileUri": LINK}}),
@@ -425,19 +469,19 @@ def test_pictures_that_tools_gave_stand_in_the_output_and_links_after_all_of_the
 
 
 def test_an_error_is_one_there_too_and_blank_outputs_are_outputs() -> None:
-    given = [
+    log = [
         user(),
         assistant([use("a"), use("b")]),
         user([result("a", "no", is_error=True), result("b", "")]),
     ]
-    context = built(*given)
+    context = built(*log)
     assert context.items[2] == by_user(answered("a", {"error": "no"}), answered("b", ""))
     assert context.changes == ()
 
 
 def test_text_beside_outputs_is_a_content_of_its_own() -> None:
-    given = [user(), assistant([use()]), user([result(), text("go on"), picture()])]
-    assert built(*given).items[2:] == [by_user(answered()), by_user({"text": "go on"}, blob())]
+    log = [user(), assistant([use()]), user([result(), text("go on"), picture()])]
+    assert built(*log).items[2:] == [by_user(answered()), by_user({"text": "go on"}, blob())]
 
 
 def test_outputs_name_the_tool_that_their_call_named() -> None:
@@ -452,7 +496,7 @@ def test_outputs_name_the_tool_that_their_call_named() -> None:
 
 
 def test_what_gemini_says_goes_to_the_others() -> None:
-    given = [
+    log = [
         by_user({"text": "go"}, blob()),
         by_model({"text": "plan", "thought": True}, {"text": "so"}, asked("a", args={"n": 1}), asked("b")),
         by_user(answered("a", "1", parts=[blob()]), answered("b", {"error": "no"})),
@@ -460,7 +504,7 @@ def test_what_gemini_says_goes_to_the_others() -> None:
         by_user(),
     ]
     for api in ("openai-responses", "openai-chat", "anthropic-messages"):
-        context = build_context(entries_of(given, NEWER), Target(api, "m"))
+        context = build_context(entries_of(log, NEWER), Target(api, "m"))
         sent = repr(context.items)
         assert "plan" not in sent
         assert "c2VhbA==" not in sent

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from ..entries import Item
 from ..findings import Finding
@@ -74,6 +74,7 @@ class _Check:
     def __init__(self, turn: int, *, is_newer: bool) -> None:
         self._turn = turn
         self._is_newer = is_newer
+        self._calls: Sequence[Mapping[str, Any]] = ()  # of the content before, not answered so far
         self._asked: list[_Asked] = []
         self._by_id: dict[str, deque[_Asked]] = {}
         self._by_name: dict[tuple[str, bool], deque[_Asked]] = {}
@@ -105,10 +106,12 @@ class _Check:
             if type(part) is not dict:
                 yield RULES["part-type"].at(place, f"a part is no object but {type(part).__name__}")
                 continue
-            if len(part) == 1:
-                said = part.get("text")
-                if type(said) is str and said and not said.isspace():
-                    continue
+            if _is_plain(part, speaker):
+                if "functionCall" in part:
+                    calls.append(part)
+                elif "functionResponse" in part:
+                    outputs.append(part["functionResponse"])
+                continue
             held = part
             if not is_spelled(part):
                 yield RULES["spelling"].at(place, "a part has the names of the Python SDK")
@@ -118,7 +121,8 @@ class _Check:
                 calls.append(held)
             elif type(held.get("functionResponse")) is dict:
                 outputs.append(held["functionResponse"])
-        yield from self._answered(place, outputs)
+        if outputs or self._calls:
+            yield from self._answered(place, outputs)
         if outputs and len(outputs) < len(parts):
             yield RULES["output-alone"].at(place, "something else stands beside the outputs")
         if calls:
@@ -129,6 +133,7 @@ class _Check:
 
     def unanswered(self) -> Iterator[Finding]:
         """The calls that the content after them does not answer."""
+        self._wait()
         for asked in self._asked:
             if not asked.is_answered:
                 why = "the call has no output in the next content"
@@ -147,22 +152,30 @@ class _Check:
         if place > self._turn and not calls[0].get("thoughtSignature"):
             why = "the first call of the content has no thoughtSignature"
             yield RULES["signature"].at(place, why, word(calls[0]["functionCall"].get("id")) or None)
-        ids: set[str] = set()
-        for part in calls:
-            call = part["functionCall"]
-            call_id = word(call.get("id"))
-            if call_id:
+        self._calls = [part["functionCall"] for part in calls]
+        self._asked_at = place
+        if len(calls) > 1:
+            ids: set[str] = set()
+            for call_id in filter(None, (word(call.get("id")) for call in self._calls)):
                 if call_id in ids:
                     yield RULES["call-twice"].at(place, "two calls of the content have one id", call_id)
                 ids.add(call_id)
-            asked = _Asked(call_id, word(call.get("name")))
+
+    def _wait(self) -> None:
+        """The calls that are not answered wait for outputs, each under its id and its tool."""
+        for call in self._calls:
+            asked = _Asked(word(call.get("id")), word(call.get("name")))
             self._asked.append(asked)
-            self._by_name.setdefault((asked.name, bool(call_id)), deque()).append(asked)
-            if call_id:
-                self._by_id.setdefault(call_id, deque()).append(asked)
-        self._asked_at = place
+            self._by_name.setdefault((asked.name, bool(asked.id)), deque()).append(asked)
+            if asked.id:
+                self._by_id.setdefault(asked.id, deque()).append(asked)
+        self._calls = ()
 
     def _answered(self, place: int, outputs: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
+        if len(outputs) == len(self._calls) and all(map(_is_of, outputs, self._calls)):
+            self._calls = ()
+            return
+        self._wait()
         for output in outputs:
             call_id, name = word(output.get("id")), word(output.get("name"))
             asked = self._call_of(call_id, name)
@@ -247,6 +260,47 @@ class _Check:
             for one in shown
         ):
             yield RULES["output-media"].at(place, "a part of the output is neither bytes nor a file", label)
+
+
+def _is_of(output: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
+    """Whether an output has the id of a call, and its name."""
+    return bool(output.get("id") == call.get("id") and output.get("name") == call.get("name"))
+
+
+def _is_plain(part: Mapping[str, Any], speaker: Any) -> bool:
+    """Whether a part is of a common kind and plainly right.
+
+    This says nothing that the check of a part does not say too. It only says it sooner.
+    """
+    if len(part) == 1:
+        said = part.get("text")
+        if said is not None:
+            return type(said) is str and said != "" and not said.isspace()
+        output = part.get("functionResponse")
+        if type(output) is dict:
+            return (
+                speaker == "user"
+                and output.keys() <= _OUTPUT_KEYS
+                and type(output.get("id", "")) is str
+                and type(output.get("response")) is dict
+            )
+    call = part.get("functionCall")
+    if type(call) is not dict or speaker != "model":
+        return False
+    if len(part) > 1 and not (len(part) == 2 and is_signature(part.get("thoughtSignature"))):
+        return False
+    name = call.get("name")
+    return (
+        call.keys() <= _CALL_KEYS
+        and type(call.get("id", "")) is str
+        and type(name) is str
+        and NAME.fullmatch(name) is not None
+        and type(call.get("args")) is dict
+    )
+
+
+_OUTPUT_KEYS: Final = frozenset({"id", "name", "response"})
+_CALL_KEYS: Final = frozenset({"id", "name", "args"})
 
 
 def _check_call(place: int, call: Mapping[str, Any]) -> Iterator[Finding]:

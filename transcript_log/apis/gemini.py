@@ -10,7 +10,6 @@ spoke, and take bytes in an output. A model whose name does not tell is taken to
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -21,27 +20,16 @@ from ..findings import Finding
 from ..items.gemini import NO_SIGNATURE, is_content
 from ._base import IdRule, Notes, word
 from ._gemini_check import check_contents, turn_start
-from ._gemini_mending import mended, safe_name
-from ._gemini_rules import RULES, is_blob, is_signature
-from ._neutral import Call, File, Image, Output, Text, Thought, arguments_object, read
-from ._telling import tell_arguments, tell_nothing_left, tell_unsaid
+from ._gemini_mending import mended
+from ._gemini_quick import CALLS, OUTPUTS, TEXT, quick_parts
+from ._gemini_rendering import rendered
+from ._gemini_rules import RULES
 from .anthropic import OPENING
 
 __all__ = ["GEMINI", "Gemini", "gemini_of"]
 
 _IDS: Final = IdRule(re.compile(r"[^\ud800-\udfff]+"), 1000, unique=False)
-_OLDER: Final = re.compile(r"gemini-(1|2|pro$|pro-vision|ultra)|gemma|learnlm|palm|bison")
-_TYPES: Final = {
-    "gif": "image/gif",
-    "heic": "image/heic",
-    "heif": "image/heif",
-    "jpeg": "image/jpeg",
-    "jpg": "image/jpeg",
-    "pdf": "application/pdf",
-    "png": "image/png",
-    "webp": "image/webp",
-}
-"""The media types of links, by how they end."""
+_OLDER: Final = re.compile(r"gemini-([12](\D|$)|pro$|pro-vision|ultra)|gemma|learnlm")
 
 
 class Gemini:
@@ -75,6 +63,16 @@ def gemini_of(model: str) -> Gemini:
 
 # ------------------------------------------------------------------------------ rendering
 
+SAID: Final = 3
+"""What a model says without calls, as the last piece; of the user it is ``TEXT``."""
+
+
+def _kind(parts: Sequence[dict[str, Any]]) -> int:
+    """What a content of these parts holds."""
+    if "functionResponse" in parts[0]:
+        return OUTPUTS
+    return CALLS if any("functionCall" in part for part in parts) else TEXT
+
 
 class _Rendering:
     """One walk over the pieces of a conversation, in which they become contents."""
@@ -84,30 +82,33 @@ class _Rendering:
         self._is_newer = is_newer
         self._out: list[Piece] = []
         self._joint: Joint | None = None  # what the last piece of ``_out`` is a part of
-        self._last = ""  # "model", "outputs" or "user": what that piece is
+        self._last = TEXT  # what the last piece is
         self._run = 0  # how many of the last pieces are the model's
-        self._has_calls = False  # whether the last one holds calls
         self._beside: list[Piece] = []  # what goes after the outputs that are being put together
         self._ids: set[str] = set()
         self._numbers: dict[str, int] = {}
-        self._dealt: dict[str, deque[tuple[str, str, int]]] = {}
+        self._dealt: dict[str, list[tuple[str, str, int]]] = {}
         self._ranks: list[int] = []  # of each last output the place of its call, if that has no id
 
     def all(self, pieces: Sequence[Piece]) -> list[Piece]:
         """The contents of a conversation."""
         for piece in pieces:
+            quick = quick_parts(piece.item)
+            if quick is not None:
+                role, parts, kind = quick
+                self._add(piece.now({"role": role, "parts": parts}, "rendered"), kind, is_made=True)
+                continue
             is_made = not is_content(piece.item)
             if not is_made:
                 made, shown = mended(piece, self._notes, is_newer=self._is_newer)
             else:
-                made, shown = _rendered(piece, self._notes, is_newer=self._is_newer)
+                made, shown = rendered(piece, self._notes, is_newer=self._is_newer)
             for new in made:
-                self._add(new, is_made=is_made)
-                if shown and self._last == "outputs":
+                self._add(new, _kind(new.item["parts"]), is_made=is_made)
+                if shown and self._last == OUTPUTS:
                     self._beside.append(piece.now({"role": "user", "parts": shown}, "rendered"))
                     shown = []
         self._flush()
-        self._close()
         out = self._out
         if self._is_newer:
             _sign_turn(out, self._notes)
@@ -118,47 +119,47 @@ class _Rendering:
 
     # -------------------------------------------------------------------------- placing
 
-    def _add(self, piece: Piece, *, is_made: bool) -> None:
-        """Put a content after what is there, or into it; one whose parts were made here may be changed."""
-        item = piece.item
-        parts = item["parts"]
-        if item["role"] == "model":
-            self._flush()
-            has_calls = any("functionCall" in part for part in parts)
-            is_next = self._last == "model"
-            if has_calls:
-                piece = self._calling(piece, is_made=is_made, is_first=not (is_next and self._has_calls))
-            if is_next and (has_calls or self._has_calls):
-                self._join_run(piece)
-                self._has_calls = True
-                return
-            self._close()
-            self._out.append(piece)
-            self._run = self._run + 1 if is_next else 1
-            self._has_calls = has_calls
-            self._last = "model"
-        elif "functionResponse" in parts[0]:
-            if self._last != "outputs":
+    def _add(self, piece: Piece, kind: int, *, is_made: bool) -> None:
+        """Put a content after what is there, or into it.
+
+        Args:
+            piece: The content.
+            kind: What it holds.
+            is_made: Its parts were made here, and may be changed.
+        """
+        last = self._last
+        if kind == OUTPUTS:
+            if last != OUTPUTS:
                 self._close()
             piece = self._answering(piece, is_made=is_made)
-            if self._last == "outputs":
+            if last == OUTPUTS:
                 self._join(piece, "output-missing", "the outputs of the calls of a content go together")
                 return
             self._out.append(piece)
-            self._last = "outputs"
-        else:
+            self._last = OUTPUTS
+            return
+        if self._beside:
             self._flush()
+            last = TEXT
+        is_model = piece.item["role"] == "model"
+        is_next = is_model and last in (CALLS, SAID)
+        if kind == CALLS:
+            piece = self._calling(piece, is_made=is_made, is_first=last != CALLS)
+        if is_next and CALLS in (kind, last):
+            self._join_run(piece)
+            self._last = CALLS
+            return
+        if self._joint is not None or self._ranks:
             self._close()
-            self._out.append(piece)
-            self._last = "user"
+        self._out.append(piece)
+        self._run = self._run + 1 if is_next else 1
+        self._last = kind if kind or not is_model else SAID
 
     def _flush(self) -> None:
         """Put what stands beside outputs after them."""
-        if self._beside:
-            self._close()
-            self._out += self._beside
-            self._beside = []
-            self._last = "user"
+        self._close()
+        self._out += self._beside
+        self._beside = []
 
     def _close(self) -> None:
         """Nothing more goes into the last piece."""
@@ -171,7 +172,7 @@ class _Rendering:
             self._ranks = []
 
     def _in_order(self) -> None:
-        """Bring outputs of one tool that have no ids into the order of their calls, which tells them apart."""
+        """Bring outputs of one tool without ids into the order of their calls: all that tells them apart."""
         piece = self._out[-1]
         given = piece.item["parts"]
         tools: dict[str, list[int]] = {}
@@ -231,11 +232,11 @@ class _Rendering:
             given, name = word(call.get("id")), call["name"]
             if given or is_made:
                 call_id = self._fresh(given, place, piece)
-                self._dealt.setdefault(given, deque()).append((call_id, name, -1))
+                self._dealt.setdefault(given, []).append((call_id, name, -1))
             else:
                 counts[name] = counts.get(name, 0) + 1
                 call_id = ""
-                self._dealt.setdefault(f"{name}-{counts[name]}", deque()).append(("", name, place))
+                self._dealt.setdefault(f"{name}-{counts[name]}", []).append(("", name, place))
             signs = is_due and not part.get("thoughtSignature")
             is_due = False
             if call_id == given and not signs:
@@ -255,6 +256,9 @@ class _Rendering:
 
     def _fresh(self, call_id: str, place: int, piece: Piece) -> str:
         """The id of a call: the same, or one that no other call of the content has."""
+        if call_id not in self._ids and 0 < len(call_id) <= _IDS.length and call_id.isascii():
+            self._ids.add(call_id)
+            return call_id
         new = call_id
         number = self._numbers.get(call_id, 0)
         while new in self._ids or not _IDS.fits(new):
@@ -280,7 +284,7 @@ class _Rendering:
                 counts[name] = counts.get(name, 0) + 1
                 key = f"{name}-{counts[name]}"
             queue = self._dealt.get(key)
-            call_id, called, rank = queue.popleft() if queue else (given, name, -1)
+            call_id, called, rank = queue.pop(0) if queue else (given, name, -1)
             self._ranks.append(rank)
             if given == call_id and name == called:
                 continue
@@ -323,124 +327,6 @@ def _sign_turn(contents: list[Piece], notes: Notes) -> None:
 def _tell_signature(piece: Piece, call: str, notes: Notes) -> None:
     why = "the call is not signed: it goes with the mark of one that another model made"
     notes.add("rewritten", "signature", why, piece, call=call)
-
-
-# -------------------------------------------------------------------------- other shapes
-
-
-def _rendered(piece: Piece, notes: Notes, *, is_newer: bool) -> tuple[list[Piece], list[Any]]:
-    """An item of another shape as contents, and what of its outputs goes after them."""
-    neutral = read(piece.item)
-    is_model = neutral.speaker == "assistant"
-    answers: list[dict[str, Any]] = []
-    parts: list[dict[str, Any]] = []
-    shown: list[dict[str, Any]] = []
-    for block in neutral.blocks:
-        if isinstance(block, Text):
-            if block.text.strip():
-                parts.append(_marked({"text": block.text}, block.signature, is_model=is_model))
-        elif isinstance(block, Call):
-            parts.append(_call_part(block, piece, notes))
-        elif isinstance(block, Output):
-            answers.append(_output_part(block, shown, piece, notes, is_newer=is_newer))
-        else:
-            said = _said(block, is_model=is_model)
-            if said is None:
-                tell_unsaid(block, piece, notes)
-            else:
-                parts.append(said)
-    if neutral.speaker in ("system", "developer") and parts:
-        notes.add("rewritten", "role", f"the {neutral.speaker} message goes as the user's", piece)
-    made = []
-    if answers:
-        made.append(piece.now({"role": "user", "parts": answers}, "rendered"))
-    if parts:
-        made.append(piece.now({"role": "model" if is_model else "user", "parts": parts}, "rendered"))
-    if not made:
-        tell_nothing_left(piece, notes)
-    return made, shown
-
-
-def _marked(part: dict[str, Any], mark: str, *, is_model: bool) -> dict[str, Any]:
-    """A part with the signature that it came with."""
-    if mark and is_model and is_signature(mark):
-        part["thoughtSignature"] = mark
-    return part
-
-
-def _call_part(call: Call, piece: Piece, notes: Notes) -> dict[str, Any]:
-    name = safe_name(call.name)
-    if name != call.name:
-        notes.add("rewritten", "name", f"the tool {call.name!r} goes as {name!r}", piece, call=call.id)
-    value, is_object = arguments_object(call)
-    if not is_object:
-        tell_arguments(call.id, piece, notes)
-    part = {"functionCall": {"id": call.id, "name": name, "args": value}}
-    return _marked(part, call.signature, is_model=True) if call.signature else part
-
-
-def _output_part(
-    output: Output, shown: list[dict[str, Any]], piece: Piece, notes: Notes, *, is_newer: bool
-) -> dict[str, Any]:
-    """An output as a part; what cannot stand in it is added to ``shown``."""
-    texts: list[str] = []
-    held: list[dict[str, Any]] = []
-    for block in output.blocks:
-        if isinstance(block, Text):
-            texts.append(block.text)
-            continue
-        said = _said(block, is_model=False)
-        if said is None:
-            tell_unsaid(block, piece, notes)
-        elif "text" in said:
-            texts.append(said["text"])
-        elif is_newer and "inlineData" in said:
-            held.append(said)
-        else:
-            shown.append(said)
-            notes.add("moved", "output-media", _BESIDE, piece, call=output.id)
-    told = texts[0] if len(texts) == 1 else "\n".join(texts)
-    answer: dict[str, Any] = {
-        "id": output.id,
-        "name": safe_name(output.name or ""),
-        "response": {"error": told} if output.is_error else {"output": told},
-    }
-    if held:
-        answer["parts"] = held
-    return {"functionResponse": answer}
-
-
-_BESIDE: Final = "what cannot stand in the output goes after the outputs"
-
-
-def _said(block: Any, *, is_model: bool) -> dict[str, Any] | None:
-    match block:
-        case File(text=str(text)):
-            return {"text": text} if text.strip() else None
-        case Thought(text=text, signature=str(mark)) if is_model and is_signature(mark):
-            return {"text": text, "thought": True, "thoughtSignature": mark}
-        case Image(url=str(url)):
-            return _linked(url)
-        case Image(data=str(data), media_type=media_type):
-            return _blob(data, media_type, None)
-        case File(data=str(data), media_type=media_type, name=name):
-            return _blob(data, media_type, name)
-        case File(url=str(url)):
-            return _linked(url)
-    return None
-
-
-def _blob(data: str, media_type: str, name: str | None) -> dict[str, Any] | None:
-    held = {"mimeType": media_type, "data": data}
-    if not is_blob(held):
-        return None
-    return {"inlineData": held if name is None else {**held, "displayName": name}}
-
-
-def _linked(url: str) -> dict[str, Any] | None:
-    media_type = _TYPES.get(url.partition("?")[0].rpartition(".")[2].lower())
-    held = {"fileUri": url} if media_type is None else {"mimeType": media_type, "fileUri": url}
-    return {"fileData": held} if url else None
 
 
 GEMINI: Final = Gemini(is_newer=True)
