@@ -118,8 +118,10 @@ def _said(block: Any, *, is_model: bool) -> dict[str, Any] | None:
     match block:
         case File(text=str(text)):
             return {"text": text} if text.strip() else None
-        case Thought(text=text, signature=str(mark)) if is_model and is_signature(mark):
-            return {"text": text, "thought": True, "thoughtSignature": mark}
+        case Thought(text=text, signature=str(mark), key="") if is_model:
+            if not (is_signature(mark) if mark else text.strip()):
+                return None  # it is of another API, or says nothing
+            return _marked({"text": text, "thought": True}, mark, is_model=is_model)
         case Image(url=str(url)):
             return _linked(url)
         case Image(data=str(data), media_type=media_type):

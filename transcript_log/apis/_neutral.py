@@ -80,7 +80,7 @@ class File:
 
 @dataclass(slots=True)
 class Thought:
-    """What a model thought. No API here takes another's thoughts.
+    """What a model thought. No API here takes another's thoughts, and only Gemini unsigned ones of its own.
 
     ``signature`` is what pi wrote beside it, the mark of whoever thought it. The target can
     read it, or it would not be here any more. ``key`` is where a Chat message had it.
@@ -206,8 +206,9 @@ def _read_content(item: Mapping[str, Any]) -> Neutral:
             blocks.append(
                 _answered(outputs[place], held["functionResponse"]) if place in outputs else _held(held)
             )
-    is_model = bool(calls) or items.role(item) == "assistant"
-    return Neutral("assistant" if is_model else "user", blocks)
+    if calls:
+        return Neutral("assistant", blocks)
+    return Neutral(_SPEAKERS.get(items.role(item), "user"), blocks)
 
 
 def _answered(part: items.ToolOutputPart, answer: Mapping[str, Any]) -> Output:
