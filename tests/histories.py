@@ -245,7 +245,7 @@ def _gemini(turn: Turn, number: int) -> list[Item]:
         {"functionCall": {"id": call.id, "name": call.name, "args": call.arguments}} for call in turn.calls
     ]
     first = next((part for part in said if "functionCall" in part), said[-1])
-    first["thoughtSignature"] = f"sealed-{number}"
+    first["thoughtSignature"] = f"sealed-{number:04}"
     answers = [
         {"functionResponse": {"id": call.id, "name": call.name, "response": {"output": call.output}}}
         for call in turn.calls

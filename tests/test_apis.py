@@ -446,6 +446,11 @@ BROKEN: Final[dict[str, list[Row]]] = {
             "signature-bytes",
             [by_user(), by_model({"text": "hm", "thoughtSignature": "a b!"}), by_user()],
         ),
+        Row(
+            "signature-bytes",
+            [by_user(), by_model({"text": "hm", "thoughtSignature": "c2VhbA=x"}), by_user()],
+        ),
+        Row("signature-bytes", [by_user(), by_model({"text": "hm", "thoughtSignature": "seal1"}), by_user()]),
         Row("surrogate", [by_user(), by_user({"text": HALF})]),
         Row("surrogate", [by_user(), by_model(asked(args={"a": HALF})), by_user(answered())]),
         Row("ends-with-model", [by_user(), by_model()]),

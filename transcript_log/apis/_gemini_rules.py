@@ -217,8 +217,10 @@ def is_spelled(part: Mapping[str, Any]) -> bool:
 
 
 def is_signature(value: Any) -> bool:
-    """Whether a value may be a signature."""
-    return type(value) is str and _BASE64.fullmatch(value) is not None
+    """Whether a value may be a signature: base64, of either alphabet, padded or not."""
+    if type(value) is not str or _BASE64.fullmatch(value) is None:
+        return False
+    return len(value.rstrip("=")) % 4 != 1
 
 
 def is_blob(held: Any) -> bool:
