@@ -1,4 +1,4 @@
-"""Whole loops with the real clients of openai, anthropic and google-genai, over a network that plays recorded JSON.
+"""Whole loops with the real clients of providers, over a network that plays recorded JSON.
 
 The client takes a context as its request and gives its own object for the answer; that goes into
 the session, and out of it into the next request. What is on the wire then is what was on the
