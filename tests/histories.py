@@ -1,4 +1,4 @@
-"""Generated conversations: right ones in each of the four shapes, and what goes wrong with them.
+"""Generated conversations: right ones in each of the five shapes, and what goes wrong with them.
 
 A conversation is drawn as turns of no shape, and said in one shape or in several. Faults are
 then drawn over the entries, of every kind that was seen in real sessions.
@@ -31,13 +31,14 @@ __all__ = [
 ]
 
 TIME: Final = datetime(2026, 1, 2, tzinfo=UTC)
-SHAPES: Final = ("responses", "chat", "anthropic", "pi")
+SHAPES: Final = ("responses", "chat", "anthropic", "pi", "gemini")
 TARGETS: Final = {
     "responses": Target("openai-responses", "m-1"),
     "chat": Target("openai-chat", "m-1"),
     "anthropic": Target("anthropic-messages", "m-1"),
     "deepseek": Target("deepseek-chat", "deepseek-v4-pro"),
     "mistral": Target("mistral-chat", "m-1"),
+    "gemini": Target("gemini", "m-1"),
 }
 FAMILIES: Final = (*(target.family for target in TARGETS.values()), "another/family", None)
 
@@ -258,6 +259,29 @@ def _mistral(turn: Turn, number: int) -> list[Item]:
     return [first, *outputs]
 
 
+def _gemini(turn: Turn, number: int) -> list[Item]:
+    if isinstance(turn, User):
+        parts: list[Item] = [{"text": turn.text}]
+        if turn.picture:
+            parts.append({"inlineData": {"mimeType": "image/png", "data": "aGk="}})
+        return [{"role": "user", "parts": parts}]
+    said: list[Item] = [{"text": "plan", "thought": True}] if turn.thought else []
+    if turn.text:
+        said.append({"text": turn.text})
+    said += [
+        {"functionCall": {"id": call.id, "name": call.name, "args": call.arguments}} for call in turn.calls
+    ]
+    first = next((part for part in said if "functionCall" in part), said[-1])
+    first["thoughtSignature"] = f"sealed-{number:04}"
+    answers = [
+        {"functionResponse": {"id": call.id, "name": call.name, "response": {"output": call.output}}}
+        for call in turn.calls
+        if call.output is not None
+    ]
+    contents = [{"role": "model", "parts": said}]
+    return [*contents, {"role": "user", "parts": answers}] if answers else contents
+
+
 PICTURE: Final = "data:image/png;base64,aGk="
 _SAY: Final[dict[str, Callable[[Any, int], list[Item]]]] = {
     "responses": _responses,
@@ -266,13 +290,30 @@ _SAY: Final[dict[str, Callable[[Any, int], list[Item]]]] = {
     "pi": _pi,
     "deepseek": _deepseek,
     "mistral": _mistral,
+    "gemini": _gemini,
 }
 
 
 def as_entries(turns: Sequence[Turn], shape: str, family: str | None) -> list[Entry]:
     """A conversation as the entries of a log, all of one shape and family."""
     ids = count()
+    if shape == "gemini":
+        turns = _taking_turns(turns)
     return list(_entries(turns, [shape] * len(turns), [family] * len(turns), ids))
+
+
+def _taking_turns(turns: Sequence[Turn]) -> list[Turn]:
+    """Turns in which a model says all in one that it says before a call, as Gemini has it."""
+    made: list[Turn] = []
+    for turn in turns:
+        while isinstance(turn, Model) and turn.calls and isinstance(last := made[-1], Model):
+            if last.calls:
+                break
+            said = " ".join(filter(None, (last.text, turn.text)))
+            turn = Model(said, last.thought or turn.thought, turn.calls)  # noqa: PLW2901
+            made.pop()
+        made.append(turn)
+    return made
 
 
 def _entries(
@@ -422,7 +463,8 @@ def _rearg(draw: st.DrawFn, entries: list[Entry], fresh: Iterator[int]) -> list[
     def changed(value: Any) -> Any:
         if isinstance(value, dict):
             return {
-                key: new if key in ("arguments", "input") else changed(inner) for key, inner in value.items()
+                key: new if key in ("arguments", "input", "args") else changed(inner)
+                for key, inner in value.items()
             }
         return [changed(inner) for inner in value] if isinstance(value, list) else value
 
@@ -447,7 +489,19 @@ def _rename_tool(draw: st.DrawFn, entries: list[Entry], fresh: Iterator[int]) ->
 def _unsign(draw: st.DrawFn, entries: list[Entry], fresh: Iterator[int]) -> list[Entry]:
     """Without what is sealed, or its item id."""
     gone = draw(
-        st.sampled_from(["encrypted_content", "signature", "id", "summary", "content", "role", "type"])
+        st.sampled_from(
+            [
+                "encrypted_content",
+                "signature",
+                "thoughtSignature",
+                "id",
+                "summary",
+                "content",
+                "parts",
+                "role",
+                "type",
+            ]
+        )
     )
 
     def changed(value: Any) -> Any:
@@ -478,6 +532,21 @@ def _role(draw: st.DrawFn, entries: list[Entry], fresh: Iterator[int]) -> list[E
 
 
 ODD: Final[list[Item]] = [
+    {"role": "model", "parts": [{"functionCall": {"name": "bash", "args": {}}}]},
+    {"role": "model", "parts": [{"function_call": {"id": "call_1", "name": "bash", "args": {"n": 1}}}]},
+    {"role": "model", "parts": [{"text": "a-odd"}, {"functionCall": {"id": 3, "name": "9!", "args": "[1]"}}]},
+    {"role": "user", "parts": [{"functionResponse": {"name": "bash", "response": {"output": "o-odd"}}}]},
+    {"role": "user", "parts": [{"functionResponse": {"id": "call_1", "name": "sh", "response": "o-text"}}]},
+    {"role": "user", "parts": [{"text": "u-before"}, {"function_response": {"name": "bash"}}]},
+    {"role": "function", "parts": [{"functionResponse": {"id": "call_2", "response": []}}, {"text": "u-r"}]},
+    {"role": "model", "parts": [{"text": "", "thoughtSignature": "sealed-e"}, {"text": " "}, 3, {}]},
+    {"role": "model", "parts": [{"text": "a-two", "functionCall": {"name": "bash"}, "thought": []}]},
+    {"role": "model", "parts": [{"text": "hm", "thought": True, "thoughtSignature": "sealed!"}]},
+    {"role": "model", "parts": [{"executableCode": {"code": "1"}}, {"codeExecutionResult": {"output": "1"}}]},
+    {"role": "user", "parts": [{"inlineData": {"data": ""}}, {"file_data": {}}, {"hologram": 1}]},
+    {"role": "model"},
+    {"parts": [{"text": "u-no-role"}], "timestamp": 1},
+    {"parts": []},
     {
         "type": "web_search_call",
         "id": "ws_1",

@@ -63,6 +63,8 @@ def _told(item: Item) -> Iterator[list[Any]]:
                 yield ["reasoning", text, *name, item["encrypted_content"]]
             case items.ReasoningPart(text=text, place=place):
                 block = content[place] if isinstance(content, list) else {}
+                if "parts" in item:
+                    block = {"signature": item["parts"][place].get("thoughtSignature")}
                 keys = ("reasoning_content", "reasoning", "reasoning_text")
                 mark = next((key for key in keys if key in item), None)
                 yield ["reasoning", text, mark or block.get("signature") or block.get("data")]

@@ -37,6 +37,7 @@ TIME: Final = datetime(2026, 1, 2, tzinfo=UTC)
 OPENAI: Final = Target("openai-responses", "gpt-5")
 CHAT: Final = Target("openai-chat", "gpt-5")
 CLAUDE: Final = Target("anthropic-messages", "claude-opus-4-6")
+GEMINI: Final = Target("gemini", "gemini-3-pro")
 
 Item = dict[str, Any]
 
@@ -122,6 +123,21 @@ def chat_calls(*calls: str) -> Item:
     return {"role": "assistant", "content": None, "tool_calls": made}
 
 
+def asks(*names: str, signed: bool = True) -> Item:
+    """Calls of Gemini without ids, the first of them signed."""
+    parts: list[Item] = [{"functionCall": {"name": name, "args": {"cmd": "make"}}} for name in names]
+    if signed:
+        parts[0]["thoughtSignature"] = "CiQB0e2K"
+    return {"role": "model", "parts": parts}
+
+
+def answers(name: str, text: str) -> Item:
+    return {
+        "role": "user",
+        "parts": [{"functionResponse": {"name": name, "response": {"output": text}}}],
+    }
+
+
 def tool(call_id: str, text: str) -> Item:
     return {"role": "tool", "tool_call_id": call_id, "content": text}
 
@@ -129,6 +145,7 @@ def tool(call_id: str, text: str) -> Item:
 R: Final = OPENAI.family
 C: Final = CHAT.family
 A: Final = CLAUDE.family
+G: Final = GEMINI.family
 
 SITUATIONS: Final = [
     Situation(
@@ -366,6 +383,25 @@ SITUATIONS: Final = [
             family=R,
         ),
         OPENAI,
+    ),
+    Situation(
+        "Calls without ids, answered one by one",
+        "Gemini need not name its calls: outputs go to those of their tool in order, and into one content.",
+        log(
+            {"role": "user", "parts": [{"text": "go"}]},
+            asks("bash", "read", "bash"),
+            answers("bash", "one"),
+            answers("read", "two"),
+            answers("bash", "three"),
+            family=G,
+        ),
+        GEMINI,
+    ),
+    Situation(
+        "Another model's calls, sent to Gemini",
+        "Since Gemini 3 the first call of a step is signed; a mark stands for another model's signature.",
+        log(user("go"), use("c1", "c2", text="sure"), result(("c1", "one"), ("c2", "two")), family=A),
+        GEMINI,
     ),
     Situation(
         "Blank text and half a character",

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pytest
 from case_contexts import rules
+from gemini_rules import problems
 from histories import SHAPES, TARGETS, as_entries, conversations, faulty
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -72,9 +73,13 @@ def test_an_api_takes_every_context_made_for_it(entries: list[Entry], dialect: s
 @given(faulty(), targets)
 def test_the_independent_checker_has_nothing_to_say(entries: list[Entry], dialect: str) -> None:
     context = built(entries, DIALECTS[dialect])
-    if context is not None:
-        sent = [item for item in context.items if item.get("type") != "item_reference"]
-        assert rules(folder()).problems(CHECKED_AS.get(dialect, dialect), sent) == []
+    if context is None:
+        return
+    if dialect == "gemini":
+        assert problems(context.items) == []
+        return
+    sent = [item for item in context.items if item.get("type") != "item_reference"]
+    assert rules(folder()).problems(CHECKED_AS.get(dialect, dialect), sent) == []
 
 
 @many

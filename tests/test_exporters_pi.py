@@ -260,7 +260,9 @@ def test_items_of_one_response_are_one_answer() -> None:
         ("anthropic-messages/zai", ("anthropic-messages", "zai", "m")),
         ("openai-chat/deepseek", ("openai-completions", "deepseek", "m")),
         ("openai-responses/direct/a%2Fb", ("openai-responses", "openai", "a/b")),
-        ("google-generative-ai/google/gemini-3", ("google-generative-ai", "google", "gemini-3")),
+        ("gemini/direct/gemini-3", ("google-generative-ai", "google", "gemini-3")),
+        ("gemini/google-vertex/gemini-3", ("google-vertex", "google-vertex", "gemini-3")),
+        ("another-api/google/gemini-3", ("another-api", "google", "gemini-3")),
         (None, ("unknown", "unknown", "m")),
     ],
 )

@@ -1,4 +1,4 @@
-"""Whole loops with the real clients of openai and anthropic, over a network that plays recorded JSON.
+"""Whole loops with the real clients of providers, over a network that plays recorded JSON.
 
 The client takes a context as its request and gives its own object for the answer; that goes into
 the session, and out of it into the next request. What is on the wire then is what was on the
@@ -186,3 +186,42 @@ def test_an_object_of_a_stream_is_recorded_like_any_other(session: Session) -> N
     answer = session.add_response(last, to=context)
     assert [entry.message for entry in answer.entries] == [REASONING, FUNCTION]
     assert [call.arguments for call in answer.calls] == [{"command": "make"}]
+
+
+def test_a_loop_with_gemini(session: Session) -> None:
+    """With google-genai where it is installed; it is too much to install for this alone."""
+    genai = pytest.importorskip("google.genai")
+    signature = "c2lnbmF0dXJl-_8="  # in the alphabet that the client writes
+    called = {
+        "role": "model",
+        "parts": [
+            {"text": "Hm.", "thought": True},
+            {
+                "functionCall": {"id": "f1", "name": "shell", "args": {"command": "make"}},
+                "thoughtSignature": signature,
+            },
+        ],
+    }
+    done = {"role": "model", "parts": [{"text": "It does."}]}
+    network = Network(
+        *({"candidates": [{"content": each, "finishReason": "STOP"}]} for each in (called, done, done))
+    )
+    options = genai.types.HttpOptions(httpx_client=network.client())
+    client = genai.Client(api_key="none", http_options=options)
+    target = Target("gemini", "gemini-3-pro")
+
+    def ask(context: Context) -> Any:
+        for item in context.items:
+            genai.types.Content.model_validate(item)
+        return client.models.generate_content(model=target.model, contents=context.items)
+
+    run(session, target, ask)
+    again = reopened(session)
+    again.add({"role": "user", "content": "Sure?"})
+    ask(again.context(target))
+    again.close()
+    output = {"functionResponse": {"id": "f1", "name": "shell", "response": {"output": "make: done"}}}
+    sent = network.bodies[1]["contents"]
+    assert sent[1] == called
+    assert sent[2] == {"role": "user", "parts": [output]}
+    assert network.bodies[2]["contents"][:3] == sent

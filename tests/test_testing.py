@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -20,8 +21,15 @@ each_api = pytest.mark.parametrize("target", TARGETS, ids=[target.api for target
 HELLO: list[Item] = [{"role": "user", "content": "hello"}]
 
 
-WIRES = {"deepseek-chat": "openai-chat", "mistral-chat": "openai-chat"}
-"""Whose answers those of a dialect look like."""
+WIRES = {"deepseek-chat": "openai-chat", "mistral-chat": "openai-chat", "gemini": "google-gemini"}
+"""Whose answers those of a dialect look like, and how usage of Gemini's is called."""
+
+
+def said(target: Target, text: str = "hello", speaker: str = "user") -> list[Item]:
+    """A request in which somebody says something, as the API of a target takes it."""
+    if target.api != "gemini":
+        return [{"role": speaker, "content": text}]
+    return [{"role": "model" if speaker == "assistant" else "user", "parts": [{"text": text}]}]
 
 
 @each_api
@@ -29,7 +37,7 @@ def test_text_and_calls_come_in_the_shape_of_the_api(target: Target) -> None:
     model = ScriptedModel(
         target, [["One moment.", call("shell", command="make"), call("read", path="ä")], "Done."]
     )
-    first = parse_response(model(HELLO))
+    first = parse_response(model(said(target)))
     assert first.text == "One moment."
     assert [(made.name, made.arguments) for made in first.tool_calls] == [
         ("shell", {"command": "make"}),
@@ -40,7 +48,7 @@ def test_text_and_calls_come_in_the_shape_of_the_api(target: Target) -> None:
     assert first.model == "some-model"
     assert first.replay_blocks is not None
     assert first.replay_blocks.format == WIRES.get(target.api, target.api)
-    second = parse_response(model(HELLO))
+    second = parse_response(model(said(target)))
     assert (second.text, second.tool_calls) == ("Done.", ())
     assert len({first.id, second.id, *(made.id for made in first.tool_calls)}) == 4
     assert second.finish_reason is FinishReason.STOP
@@ -50,8 +58,8 @@ def test_text_and_calls_come_in_the_shape_of_the_api(target: Target) -> None:
 @each_api
 def test_its_usage_adds_up_and_grows_with_the_request(target: Target) -> None:
     model = ScriptedModel(target, ["a", "b"])
-    small = parse_response(model(HELLO)).usage
-    large = parse_response(model([{"role": "user", "content": "hello " * 100}])).usage
+    small = parse_response(model(said(target))).usage
+    large = parse_response(model(said(target, "hello " * 100))).usage
     assert small is not None
     assert large is not None
     assert large.input > small.input > 0
@@ -62,7 +70,7 @@ def test_its_usage_adds_up_and_grows_with_the_request(target: Target) -> None:
 def test_a_whole_loop_is_taken(target: Target) -> None:
     """Twice with calls, then with text; what each request sends is what the log then holds."""
     model = ScriptedModel(target, [call("a"), ["Two.", call("b"), call("c")], "Done."])
-    entries: list[MessageEntry] = [new_message({"role": "user", "content": "go"})]
+    entries: list[MessageEntry] = [new_message(item) for item in said(target, "go")]
     while True:
         context = build_context(entries, target)
         response = parse_response(model(context.items))
@@ -70,31 +78,34 @@ def test_a_whole_loop_is_taken(target: Target) -> None:
         entries += [new_message(item, family=target.family) for item in response.replay_blocks.data]
         if not response.tool_calls:
             break
-        for made in response.tool_calls:
-            entries.append(new_message(_output(target, made)))
+        entries += [new_message(item) for item in _outputs(target, response.tool_calls)]
     assert model.left == 0
     assert len(model.requests) == 3
     assert all(not check_items(request, target) for request in model.requests)
     assert model.requests[0][0] is entries[0].message
 
 
-def _output(target: Target, made: ToolCall) -> Item:
+def _outputs(target: Target, calls: Sequence[ToolCall]) -> list[Item]:
     match target.api:
         case "openai-responses":
-            return {"type": "function_call_output", "call_id": made.id, "output": "ok"}
+            return [{"type": "function_call_output", "call_id": made.id, "output": "ok"} for made in calls]
         case "openai-chat":
-            return {"role": "tool", "tool_call_id": made.id, "content": "ok"}
+            return [{"role": "tool", "tool_call_id": made.id, "content": "ok"} for made in calls]
+        case "gemini":
+            answers = [{"id": made.id, "name": made.name, "response": {"output": "ok"}} for made in calls]
+            return [{"role": "user", "parts": [{"functionResponse": one} for one in answers]}]
         case _:
-            block = {"type": "tool_result", "tool_use_id": made.id, "content": "ok"}
-            return {"role": "user", "content": [block]}
+            blocks = [{"type": "tool_result", "tool_use_id": made.id, "content": "ok"} for made in calls]
+            return [{"role": "user", "content": blocks}]
 
 
 @each_api
 def test_a_request_that_breaks_a_rule_is_refused_and_takes_no_answer(target: Target) -> None:
     model = ScriptedModel(target, [call("shell"), "Done."])
-    answered = parse_response(model(HELLO))
+    hello = said(target)
+    answered = parse_response(model(hello))
     assert answered.replay_blocks is not None
-    broken = [*HELLO, *answered.replay_blocks.data, *HELLO]
+    broken = [*hello, *answered.replay_blocks.data, *hello]
     with pytest.raises(RefusedError) as caught:
         model(broken)
     expected = [finding for finding in check_items(broken, target) if finding.severity != "note"]
@@ -173,6 +184,8 @@ def test_an_answer_without_usage_tells_none(target: Target) -> None:
 def _sdk_type(api: str) -> Any:
     if api == "anthropic-messages":
         return pytest.importorskip("anthropic.types").Message
+    if api == "gemini":
+        return pytest.importorskip("google.genai.types").GenerateContentResponse
     if WIRES.get(api, api) == "openai-chat":
         return pytest.importorskip("openai.types.chat").ChatCompletion
     return pytest.importorskip("openai.types.responses").Response
@@ -180,7 +193,7 @@ def _sdk_type(api: str) -> Any:
 
 @each_api
 def test_the_sdk_takes_an_answer_for_its_own(target: Target) -> None:
-    raw = ScriptedModel(target, [["hi", call("shell", command="make")]])(HELLO)
+    raw = ScriptedModel(target, [["hi", call("shell", command="make")]])(said(target))
     made = _sdk_type(target.api).model_validate(raw)
     assert parse_response(made).tool_calls == parse_response(raw).tool_calls
     assert parse_response(made).usage == parse_response(raw).usage
@@ -189,7 +202,7 @@ def test_the_sdk_takes_an_answer_for_its_own(target: Target) -> None:
 @each_api
 def test_buckets_of_a_cache_come_back_where_the_api_has_them(target: Target) -> None:
     usage = Usage(input=1, cache_read=2, output=4, total=7)
-    if WIRES.get(target.api, target.api) != "openai-chat":
+    if WIRES.get(target.api, target.api) not in ("openai-chat", "google-gemini"):
         usage = Usage(input=1, cache_read=2, cache_write=3, output=4, total=10)
     raw = raw_answer(target.api, id="r", model="m", text="hi", usage=usage)
     assert parse_response(raw).usage == usage
@@ -201,6 +214,7 @@ def test_a_second_model_on_the_same_log_makes_other_ids_and_the_same_run_the_sam
         response = parse_response(ScriptedModel(target, [[call("a"), call("b")]])(items))
         return [response.id, *(made.id for made in response.tool_calls)]
 
-    later = [*HELLO, {"role": "user", "content": "are you there?"}, {"role": "user", "content": "go on"}]
-    assert ids(HELLO) == ids(HELLO)
-    assert not set(ids(HELLO)) & set(ids(later))
+    hello = said(target)
+    later = [*hello, *said(target, "are you there?"), *said(target, "go on")]
+    assert ids(hello) == ids(hello)
+    assert not set(ids(hello)) & set(ids(later))

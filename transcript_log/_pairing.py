@@ -22,6 +22,8 @@ from .codec import read_outcome, read_started
 from .entries import Item, Json
 from .findings import Change, ChangeKind
 from .items import ToolCallPart, ToolOutputPart, is_reasoning
+from .items.gemini import with_output_ids
+from .items.nameless import NamelessIds
 from .items.shapes import (
     Shape,
     finish_word,
@@ -78,7 +80,7 @@ Order = Literal["responses", "chat", "anthropic"]
 
 ``responses``: anything but a message; further calls too, at any time. ``chat``: nothing, and the
 calls of one message are answered before the next. ``anthropic``: the rest of the same turn of the
-assistant, before the first output.
+assistant, before the first output; so it is with Gemini too.
 """
 
 _ANSWERABLE: Final = frozenset({"function", "custom", "local_shell", "shell", "apply_patch"})
@@ -458,7 +460,7 @@ def _alone_why(output: _Output) -> Literal["kept", "split"]:
 def _order_of(shape: Shape) -> Order:
     if shape == "responses":
         return "responses"
-    return "anthropic" if shape == "anthropic" else "chat"
+    return "anthropic" if shape in ("anthropic", "gemini") else "chat"
 
 
 # -------------------------------------------------------------------------------- step
@@ -487,20 +489,28 @@ def pair(
     kept, more = rejoin_hosted(kept)
     changes += more
     groups = _Groups()
+    nameless = NamelessIds()
     facts: list[_Facts] = []
     for piece in kept:
         item = piece.item
         calls, outputs = items.calls_and_outputs(item)
+        is_content = "parts" in item  # of Gemini, whose calls alone may have no id
+        dealt = nameless.outputs(outputs) if is_content and outputs else outputs
+        if any(a is not b for a, b in zip(dealt, outputs, strict=True)):
+            changes.append(_renumbered(piece, outputs))
+            piece = piece.now(with_output_ids(item, dealt), "mended")  # noqa: PLW2901 - from here on
         fact = _Facts(piece)
         facts.append(fact)
         if outputs:
             groups.next()
-            fact.outputs = [_Output(piece, output, len(outputs)) for output in outputs]
+            fact.outputs = [_Output(piece, output, len(outputs)) for output in dealt]
             for answer in fact.outputs:
                 groups.output(answer)
         elif not calls and is_message(item):
             groups.next()
         if calls:
+            if is_content:
+                nameless.calls(calls)
             fact.calls = [_Call(piece, call) for call in calls]
             for asked in fact.calls:
                 groups.call(asked)
@@ -518,6 +528,16 @@ def pair(
     changes += more
     out, more = without_lonely_hosted(out)
     return out, changes + more
+
+
+def _renumbered(piece: Piece, outputs: Sequence[ToolOutputPart]) -> Change:
+    return Change(
+        kind="rewritten",
+        rule="nameless-call",
+        message="the call has no id: its output goes under the number of the call",
+        entry=piece.entry,
+        call=outputs[0].id,
+    )
 
 
 def _regroup(pieces: Sequence[Piece]) -> tuple[list[Piece], list[Change]]:

@@ -64,6 +64,9 @@ BINDINGS: Final[Mapping[str, Binding]] = {
     "anthropic-messages": Binding(
         False, "https://platform.claude.com/docs/en/build-with-claude/preserved-thinking", "2026-10-01"
     ),
+    # Signatures of another model version may be refused as corrupt, and a call without one has
+    # a mark for its sake: what is not sent cannot be refused.
+    "gemini": Binding(True, "https://github.com/RooCodeInc/Roo-Code/pull/10554", "2026-01-08"),
 }
 """What each API binds private content to. An API that is not named here binds it to the model."""
 

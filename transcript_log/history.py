@@ -40,6 +40,7 @@ from .events import (
     history_json,
 )
 from .items import ImagePart
+from .items.nameless import NamelessIds
 from .items.shapes import is_from_model
 from .stats import Ledger
 
@@ -198,6 +199,7 @@ def build_history(entries: Iterable[Entry], details: Details | None = None) -> H
     """
     known = _NO_DETAILS if details is None else details
     pairing = _Pairing()
+    nameless = NamelessIds()
     ledger = Ledger()
     slots: list[Event | _Call | _Output | _Answer] = []
     turn = group = 0
@@ -211,6 +213,8 @@ def build_history(entries: Iterable[Entry], details: Details | None = None) -> H
             case MessageEntry(message=message):
                 turn += items.is_user_turn(message)
                 found = items.parts(message)
+                if "parts" in message:  # of Gemini, whose calls may have no id
+                    found = nameless.parts(found)
                 group += not any(isinstance(part, items.ToolCallPart) for part in found)
                 for slot in _unfold(entry, turn, found):
                     slots.append(slot)

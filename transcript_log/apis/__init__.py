@@ -17,6 +17,7 @@ from ._base import Api, OfModel, Rule
 from .anthropic import ANTHROPIC_MESSAGES
 from .chat import OPENAI_CHAT
 from .deepseek import DEEPSEEK_CHAT
+from .gemini import GEMINI
 from .mistral import MISTRAL_CHAT
 from .responses import OPENAI_RESPONSES
 
@@ -28,6 +29,7 @@ APIS: Final[Mapping[str, Api]] = {
         OPENAI_RESPONSES,
         OPENAI_CHAT,
         ANTHROPIC_MESSAGES,
+        GEMINI,
         DEEPSEEK_CHAT,
         MISTRAL_CHAT,
     )

@@ -100,7 +100,9 @@ def _is_own(item: Item, dialect: ChatDialect) -> bool:
     speaker = item.get("role")
     if type(speaker) is not str or speaker not in dialect.parts:
         return False
-    if item.get("type", "message") != "message" or (item.get("tool_calls") and speaker != "assistant"):
+    if item.get("type", "message") != "message" or "parts" in item:
+        return False
+    if item.get("tool_calls") and speaker != "assistant":
         return False
     if type(item.get("refusal")) is str and item["refusal"] and "refusal" not in dialect.parts["assistant"]:
         return False  # it has no place of its own there, and goes as text

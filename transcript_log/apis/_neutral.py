@@ -15,6 +15,7 @@ import orjson
 
 from .. import items
 from .._json import read_text
+from ..items.gemini import in_camel, is_content
 
 __all__ = [
     "Block",
@@ -80,7 +81,7 @@ class File:
 
 @dataclass(slots=True)
 class Thought:
-    """What a model thought. No API here takes another's thoughts.
+    """What a model thought. No API here takes another's thoughts, and only Gemini unsigned ones of its own.
 
     ``signature`` is what pi wrote beside it, the mark of whoever thought it. The target can
     read it, or it would not be here any more. ``key`` is where a Chat message had it.
@@ -94,12 +95,13 @@ class Thought:
 
 @dataclass(slots=True)
 class Call:
-    """A tool call; ``arguments`` are text or a decoded value."""
+    """A tool call; ``arguments`` are text or a decoded value, ``signature`` is as of a :class:`Thought`."""
 
     id: str
     name: str
     arguments: Any
     kind: str = "function"
+    signature: str = ""
 
 
 @dataclass(slots=True)
@@ -147,6 +149,8 @@ def read(item: Mapping[str, Any]) -> Neutral:
     speaker = speaker if type(speaker) is str and speaker else None
     if kind is not None and kind != "message" and speaker is None:
         return Neutral("assistant", _plain(item, kind) or list(_flat(item)))
+    if "parts" in item and is_content(item):
+        return _read_content(item)
     content = item.get("content")
     blocks: list[Block]
     if speaker in ("tool", "toolResult"):
@@ -199,6 +203,68 @@ def _plain(item: Mapping[str, Any], kind: str) -> list[Block] | None:
     return None
 
 
+def _read_content(item: Mapping[str, Any]) -> Neutral:
+    """What a content of Gemini says. Its signatures are for Gemini alone."""
+    calls = {part.place: _call(part) for part in items.tool_calls(item)}
+    outputs = {part.place: part for part in items.tool_outputs(item)}
+    blocks: list[Block] = []
+    for place, part in enumerate(item["parts"]):
+        if place in calls:
+            blocks.append(calls[place])
+        elif type(part) is not dict:
+            blocks.append(Unknown(type(part).__name__))
+        else:
+            held = in_camel(part)
+            blocks.append(
+                _answered(outputs[place], held["functionResponse"]) if place in outputs else _held(held)
+            )
+    if calls:
+        return Neutral("assistant", blocks)
+    return Neutral(_SPEAKERS.get(items.role(item), "user"), blocks)
+
+
+def _answered(part: items.ToolOutputPart, answer: Mapping[str, Any]) -> Output:
+    shown = answer.get("parts")
+    pictures = [_held(one) for one in shown if type(one) is dict] if type(shown) is list else []
+    told = part.content[0] if pictures else part.content
+    blocks: list[Text | Image | File | Unknown] = []
+    if told is not None and told != "":
+        blocks.append(Text(told if type(told) is str else items.output_text(told)))
+    blocks += [one for one in pictures if isinstance(one, Text | Image | File | Unknown)]
+    return Output(part.id or "", "function", part.name, blocks, part.is_error)
+
+
+def _held(part: Mapping[str, Any]) -> Block:
+    """What a part of Gemini's holds, other than a call or an output of the client's tools."""
+    said = part.get("text")
+    if type(said) is str:
+        return Thought(said) if part.get("thought") is True else Text(said)
+    held = part.get("inlineData")
+    if type(held) is dict and type(held.get("data")) is str:
+        media_type = _or(held.get("mimeType"), "image/png")
+        if media_type.startswith("image/"):
+            return Image(data=held["data"], media_type=media_type)
+        return File(_name(held), media_type, data=held["data"])
+    held = part.get("fileData")
+    if type(held) is dict and type(held.get("fileUri")) is str:
+        media_type = _or(held.get("mimeType"), "")
+        if media_type.startswith("image/"):
+            return Image(url=held["fileUri"])
+        return File(_name(held), media_type or "application/pdf", url=held["fileUri"])
+    for found in items.parts({"role": "model", "parts": [part]}):
+        match found:
+            case items.ToolCallPart(name=name) | items.ToolOutputPart(name=str(name)):
+                return Hosted(name)
+            case items.OtherPart(type=kind):
+                return Unknown(kind)
+    return Unknown("part")
+
+
+def _name(held: Mapping[str, Any]) -> str | None:
+    name = held.get("displayName")
+    return name if type(name) is str and name else None
+
+
 def _chat_calls(listed: list[Any]) -> Iterator[Call]:
     for call in listed:
         body = call.get("function") if type(call) is dict else None
@@ -214,7 +280,9 @@ def _blocks(content: list[Any]) -> list[Block]:
         kind = block.get("type") if type(block) is dict else None
         if kind in ("tool_use", "toolCall"):
             given = block.get("input" if kind == "tool_use" else "arguments")
-            made.append(Call(_word(block.get("id")), _word(block.get("name")), given))
+            call = Call(_word(block.get("id")), _word(block.get("name")), given)
+            call.signature = _word(block.get("thoughtSignature"))
+            made.append(call)
         elif kind == "tool_result":
             said = block.get("content")
             is_error = block.get("is_error") is True
@@ -262,8 +330,8 @@ def _flat(item: Mapping[str, Any]) -> Iterator[Block]:
                 yield Unknown(items.type_of(item) or "item")
 
 
-def _call(part: items.ToolCallPart) -> Call:
-    return Call(part.id or "", part.name, part.arguments, part.kind)
+def _call(part: items.ToolCallPart, mark: Any = None) -> Call:
+    return Call(part.id or "", part.name, part.arguments, part.kind, mark if type(mark) is str else "")
 
 
 def read_output(part: items.ToolOutputPart) -> Output:

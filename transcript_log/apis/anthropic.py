@@ -552,7 +552,7 @@ def _is_own(item: Item) -> bool:
     speaker = item.get("role")
     if speaker not in ("user", "assistant") or item.get("type", "message") != "message":
         return False
-    if "tool_calls" in item or type(item.get("refusal")) is str:
+    if "tool_calls" in item or "parts" in item or type(item.get("refusal")) is str:
         return False
     content = item.get("content")
     if type(content) is not list:

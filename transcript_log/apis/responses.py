@@ -512,7 +512,7 @@ def _is_own(item: Item) -> bool:
     if kind != "message":
         return kind in _TYPES or kind == "compaction_summary"
     allowed = _PARTS.get(word(item.get("role")))
-    if allowed is None or not _CONTENT_KEYS.isdisjoint(item):
+    if allowed is None or "parts" in item or not _CONTENT_KEYS.isdisjoint(item):
         return False
     content = item.get("content")
     if type(content) is not list:

@@ -9,9 +9,21 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from .. import items
-from ..apis._neutral import Block, Call, File, Image, Output, Text, arguments_object, read, read_block
+from ..apis._neutral import (
+    Block,
+    Call,
+    File,
+    Image,
+    Output,
+    Text,
+    Thought,
+    arguments_object,
+    read,
+    read_block,
+)
 from ..entries import Item, Json, RecordedUsage, ResponseRecord
 from ..families import BINDINGS
+from ..items.gemini import in_camel
 from ..items.shapes import is_thinking, shape_of
 
 __all__ = ["Maker", "answer_blocks", "maker_of", "stop_reason", "usage_object", "user_messages"]
@@ -19,8 +31,20 @@ __all__ = ["Maker", "answer_blocks", "maker_of", "stop_reason", "usage_object", 
 Tell = Callable[[str, str], None]
 """Is told of what cannot be said: a rule, and what is so."""
 
-_APIS: Final = {"openai-chat": "openai-completions"}
-_OWNERS: Final = {"anthropic-messages": "anthropic", "openai-chat": "openai", "openai-responses": "openai"}
+_APIS: Final = {"gemini": "google-generative-ai", "openai-chat": "openai-completions"}
+_OF_GOOGLE: Final = {
+    "google-antigravity": "google-gemini-cli",
+    "google-gemini-cli": "google-gemini-cli",
+    "google-vertex": "google-vertex",
+}
+"""What pi calls the API of Gemini on these platforms."""
+
+_OWNERS: Final = {
+    "anthropic-messages": "anthropic",
+    "gemini": "google",
+    "openai-chat": "openai",
+    "openai-responses": "openai",
+}
 UNKNOWN: Final = "unknown"
 
 
@@ -46,7 +70,8 @@ def maker_of(family: str | None, response: ResponseRecord | None) -> Maker:
     if names and (binding is None or binding.to_model):
         named = unquote(names.pop())
     provider = _OWNERS.get(api, platform) if platform == "direct" else platform
-    return Maker(_APIS.get(api, api), provider or UNKNOWN, named, "/".join(names))
+    spoken = _OF_GOOGLE.get(provider) if api == "gemini" else None
+    return Maker(spoken or _APIS.get(api, api), provider or UNKNOWN, named, "/".join(names))
 
 
 _STOPPED: Final = {"stop": "stop", "tool_use": "toolUse", "max_tokens": "length"}
@@ -92,6 +117,8 @@ def answer_blocks(item: Item, ids: dict[str, str], tell: Tell) -> list[dict[str,
     """
     if items.type_of(item) == "reasoning":
         return [_reasoning(item)]
+    if shape_of(item) == "gemini":
+        return list(_content_blocks(item, ids, tell))
     content = item.get("content")
     made: list[dict[str, Any]] = []
     if type(content) is list and items.role(item) is not None:
@@ -114,6 +141,24 @@ def answer_blocks(item: Item, ids: dict[str, str], tell: Tell) -> list[dict[str,
         else:
             made += _said(block, item, tell)
     return made
+
+
+def _content_blocks(item: Item, ids: dict[str, str], tell: Tell) -> Iterator[dict[str, Any]]:
+    """What a model of Gemini said, each thing with its signature."""
+    parts = item.get("parts") or ()
+    for block, part in zip(read(item).blocks, parts, strict=True):
+        mark = in_camel(part).get("thoughtSignature") if type(part) is dict else None
+        mark = mark if type(mark) is str else None
+        match block:
+            case Thought(text=text):
+                made: dict[str, Any] = {"type": "thinking", "thinking": text}
+                yield made if mark is None else {**made, "thinkingSignature": mark}
+            case Text(text=text):
+                yield {"type": "text", "text": text} | ({} if mark is None else {"textSignature": mark})
+            case Call():
+                yield _call(block, {} if mark is None else {"thoughtSignature": mark}, ids, tell)
+            case _:
+                yield from _said(block, item, tell)
 
 
 def _said(block: Block, item: Item, tell: Tell) -> Iterator[dict[str, Any]]:

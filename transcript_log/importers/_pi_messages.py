@@ -102,6 +102,9 @@ def summary_text(summary: str) -> str:
 _APIS: Final = {
     "anthropic-messages": "anthropic-messages",
     "azure-openai-responses": "openai-responses",
+    "google-gemini-cli": "gemini",
+    "google-generative-ai": "gemini",
+    "google-vertex": "gemini",
     "openai-codex-responses": "openai-responses",
     "openai-completions": "openai-chat",
     "openai-responses": "openai-responses",
@@ -110,6 +113,7 @@ _APIS: Final = {
 
 _OWNERS: Final = {
     "anthropic-messages": "anthropic",
+    "gemini": "google",
     "openai-chat": "openai",
     "openai-responses": "openai",
 }

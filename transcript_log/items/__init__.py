@@ -1,8 +1,8 @@
 """What a provider item holds, read by its shape alone.
 
-An item is one decoded JSON object of one of four shapes: an OpenAI Responses item, a Chat
-message, an Anthropic message, or a message as pi and the Go store write it. A log may mix
-them. Every reader here takes any JSON object, never raises, and changes nothing: what has
+An item is one decoded JSON object of one of five shapes: an OpenAI Responses item, a Chat
+message, an Anthropic message, a content of Gemini, or a message as pi and the Go store write
+it. A log may mix them. Every reader here takes any JSON object, never raises, and changes nothing: what has
 the wrong JSON type is not there.
 
 :func:`parts` gives everything in an item, in its order; the other readers each give one

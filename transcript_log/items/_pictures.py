@@ -23,6 +23,12 @@ def images_in(value: Any, place: int) -> Iterator[ImagePart]:
         kind = block.get("type")
         if type(kind) is str and kind in IMAGE_BLOCKS:
             yield image(block, place)
+        elif "inlineData" in block or "inline_data" in block:  # of Gemini
+            held = block.get("inlineData") or block.get("inline_data")
+            if type(held) is dict:
+                yield _inline(
+                    named(held.get("mimeType")) or named(held.get("mime_type")), held.get("data"), place
+                )
         elif type(inner := block.get("content")) is list:
             for nested in inner:
                 if type(nested) is dict and type(word := nested.get("type")) is str and word in IMAGE_BLOCKS:

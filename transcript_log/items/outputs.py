@@ -12,6 +12,8 @@ from .part_types import ImagePart
 __all__ = ["output_images", "output_text"]
 
 _MAX_DEPTH: Final = 8
+_BLOBS: Final = frozenset({"inlineData", "inline_data"})
+"""Where a part of Gemini's has bytes."""
 
 
 def output_text(output: Any) -> str:
@@ -32,7 +34,7 @@ def _readable(value: Any, depth: int) -> str:
         return "\n".join(shown for block in value if (shown := _readable(block, depth - 1)))
     if type(value) is dict and depth:
         kind = value.get("type")
-        if type(kind) is str and kind in IMAGE_BLOCKS:
+        if (type(kind) is str and kind in IMAGE_BLOCKS) or not _BLOBS.isdisjoint(value):
             return ""
         for key in ("text", "logs", "refusal"):
             if type(value.get(key)) is str:

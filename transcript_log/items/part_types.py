@@ -73,6 +73,7 @@ class ToolCallPart:
             ``"computer"``, ``"tool_search"``, another word that a flat item spells before
             ``_call``, or :data:`HOSTED`.
         place: See :class:`TextPart`.
+        nameless: The item names no id, and ``id`` is made of the tool and its number.
     """
 
     id: str | None
@@ -80,6 +81,7 @@ class ToolCallPart:
     arguments: Any
     kind: str
     place: int
+    nameless: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,7 @@ class ToolOutputPart:
         is_error: Whether the item itself flags an error.
         place: See :class:`TextPart`.
         name: The tool, where the output names it.
+        nameless: As of :class:`ToolCallPart`.
     """
 
     id: str | None
@@ -101,6 +104,7 @@ class ToolOutputPart:
     is_error: bool
     place: int
     name: str | None = None
+    nameless: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from .gemini import is_content, portable_content
 from .shapes import is_thinking
 
 __all__ = ["is_private", "portable_part", "without_thinking"]
@@ -50,6 +51,8 @@ def portable_part(item: Mapping[str, Any]) -> Mapping[str, Any] | None:
         if kind in _PRIVATE_TYPES or (kind in _CHECKPOINTS and item.get("encrypted_content")):
             return None
         return item if _SIGNATURES.isdisjoint(item) else _without(item, _SIGNATURES)
+    if "parts" in item and is_content(item):
+        return portable_content(item)
     new = item
     if not _PRIVATE_KEYS.isdisjoint(item):
         new = _without(new, _PRIVATE_KEYS)

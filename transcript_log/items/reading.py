@@ -20,6 +20,7 @@ from ._messages import (
 )
 from ._pictures import decoded_size, images_in
 from ._values import Item, is_text, named, non_blank
+from .gemini import content_calls, content_outputs, content_parts, is_content
 from .part_types import (
     HOSTED,
     ImagePart,
@@ -63,6 +64,8 @@ def parts(item: Item) -> tuple[Part, ...]:
         found = tuple(part for part in flat if part is not None)
         if found or not is_message(item):
             return found or (OtherPart(kind, 0),)
+    if "parts" in item and is_content(item):
+        return tuple(content_parts(item))
     output = output_of_message(item)
     if output is not None:
         return (output,)
@@ -87,6 +90,8 @@ def tool_calls(item: Item) -> tuple[ToolCallPart, ...]:
             return (call,) if call.kind != HOSTED else ()
         if flat_output(item, kind) is not None:
             return ()
+    if "parts" in item and is_content(item):
+        return tuple(content_calls(item))
     if output_of_message(item) is not None:
         return ()
     found = [
@@ -108,6 +113,8 @@ def tool_outputs(item: Item) -> tuple[ToolOutputPart, ...]:
             return (output,) if output.kind != HOSTED else ()
         if flat_call(item, kind) is not None:
             return ()
+    if "parts" in item and is_content(item):
+        return tuple(content_outputs(item))
     output = output_of_message(item)
     if output is not None:
         return (output,)
@@ -126,6 +133,8 @@ def calls_and_outputs(item: Item) -> tuple[tuple[ToolCallPart, ...], tuple[ToolO
     kind = item.get("type")
     if type(kind) is str and kind != "message":
         return tool_calls(item), () if kind in FLAT_CALLS else tool_outputs(item)
+    if "parts" in item and is_content(item):
+        return tuple(content_calls(item)), tuple(content_outputs(item))
     speaker = item.get("role")
     if speaker == "function":
         return (), ()
@@ -167,6 +176,8 @@ def text(item: Item) -> str:
     if item.get("role") == "user" and item.get("type") in (None, "message") and "refusal" not in item:
         # Nothing but its content can hold text: a listing asks this of thousands of files.
         content = item.get("content")
+        if content is None and is_content(item):
+            return "\n".join(part.text for part in content_parts(item) if isinstance(part, TextPart))
         if type(content) is str:
             return content
         said = (part_of_block(block, 0) for block in blocks(item))
@@ -197,8 +208,12 @@ def made_images(item: Item) -> tuple[ImagePart, ...]:
 
 
 def role(item: Item) -> str | None:
-    """Who speaks in a message; None for an item that is no message."""
-    return named(item.get("role"))
+    """Who speaks in a message; None for an item that is no message.
+
+    What Gemini calls the model is the assistant, as everywhere else.
+    """
+    speaker = named(item.get("role"))
+    return "assistant" if speaker == "model" and is_content(item) else speaker
 
 
 def type_of(item: Item) -> str | None:

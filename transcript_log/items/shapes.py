@@ -1,7 +1,7 @@
 """Whose item it is by its looks, and the items that are made or taken apart in each shape.
 
-Four shapes are told apart: OpenAI Responses items, Chat messages, Anthropic messages, and
-messages as pi writes them. ``plain`` is a message that several APIs take as it is. What is
+Five shapes are told apart: OpenAI Responses items, Chat messages, Anthropic messages, contents
+of Gemini, and messages as pi writes them. ``plain`` is a message that several APIs take as it is. What is
 made here shares the blocks that it was made from; nothing that was given is changed.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias
 
+from .gemini import is_content, output_part, response_of, with_response
 from .part_types import ReasoningPart, TextPart, ToolCallPart, ToolOutputPart
 from .reading import message_id, parts, tool_outputs
 
@@ -36,7 +37,7 @@ __all__ = [
 
 _Item: TypeAlias = Mapping[str, Any]
 
-Shape = Literal["responses", "chat", "anthropic", "pi", "plain"]
+Shape = Literal["responses", "chat", "anthropic", "gemini", "pi", "plain"]
 """Whose item it is by its looks."""
 
 _ANTHROPIC_BLOCKS: Final = frozenset(
@@ -62,6 +63,8 @@ def shape_of(item: _Item) -> Shape:
     speaker = item.get("role")
     if type(kind) is str and kind != "message":
         return "responses"
+    if ("parts" in item or speaker == "model") and is_content(item):
+        return "gemini"
     if speaker == "toolResult":
         return "pi"
     if speaker in ("tool", "function") or not _CHAT_KEYS.isdisjoint(item):
@@ -114,6 +117,8 @@ def output_item(call: ToolCallPart, text: str, shape: Shape, *, is_error: bool =
         if is_error:
             block["is_error"] = True
         return {"role": "user", "content": [block]}
+    if shape == "gemini":
+        return {"role": "user", "parts": [output_part(call, response_of(text, is_error=is_error))]}
     if shape == "pi":
         return {
             "role": "toolResult",
@@ -136,6 +141,15 @@ def answer_item(
     if shape == "anthropic":
         made["content"][0]["content"] = content
         return made
+    if shape == "gemini":
+        answer = made["parts"][0]["functionResponse"]
+        if type(content) is dict and not is_error:
+            answer["response"] = content
+        elif type(content) is list and content and all(map(_is_shown, content)):
+            answer |= {"response": response_of("", is_error=is_error), "parts": content}
+        else:
+            answer["response"] = response_of(content, is_error=is_error)
+        return made
     if shape != "responses":
         if type(content) is not str:
             made["content"] = content
@@ -151,6 +165,11 @@ def answer_item(
     return made
 
 
+def _is_shown(part: Any) -> bool:
+    """Whether a part is bytes, or a link to them."""
+    return type(part) is dict and ("inlineData" in part or "fileData" in part)
+
+
 def _shell_result(text: str) -> dict[str, Any]:
     return {"stdout": "", "stderr": text, "outcome": {"type": "exit", "exit_code": 1}}
 
@@ -164,6 +183,10 @@ def with_output(item: _Item, output: ToolOutputPart, text: str) -> _Item:
 
     What else the output says stays: whether it is an error, how a command ended.
     """
+    if _is_gemini(item):
+        parts = list(item["parts"])
+        parts[output.place] = with_response(parts[output.place], text)
+        return {**item, "parts": parts}
     if _holds_blocks(item):
         content = list(item["content"])
         content[output.place] = {**content[output.place], "content": text}
@@ -190,6 +213,9 @@ def single_output(item: _Item, output: ToolOutputPart, count: int) -> _Item:
     ``count`` is how many outputs the item has.
     """
     content = item.get("content")
+    if _is_gemini(item):
+        alone = count == 1 and len(item["parts"]) == 1
+        return item if alone else {**item, "parts": [item["parts"][output.place]]}
     if not _holds_blocks(item):
         return item
     assert type(content) is list
@@ -200,11 +226,19 @@ def single_output(item: _Item, output: ToolOutputPart, count: int) -> _Item:
 
 def rest_of(item: _Item, outputs: Sequence[ToolOutputPart]) -> _Item | None:
     """What an item holds beside its outputs, in the same shape; None if that is nothing."""
+    taken = {output.place for output in outputs}
+    if _is_gemini(item):
+        left = [part for place, part in enumerate(item["parts"]) if place not in taken]
+        return {**item, "parts": left} if left else None
     if not _holds_blocks(item):
         return None
-    taken = {output.place for output in outputs}
     kept = [block for place, block in enumerate(item["content"]) if place not in taken]
     return {**item, "content": kept} if kept else None
+
+
+def _is_gemini(item: _Item) -> bool:
+    """Whether an item is a content of Gemini with parts."""
+    return "parts" in item and is_content(item)
 
 
 def _holds_blocks(item: _Item) -> bool:
@@ -222,7 +256,10 @@ def without_calls(item: _Item, calls: Collection[ToolCallPart]) -> _Item | None:
     left = dict(item)
     listed = item.get("tool_calls")
     content = item.get("content")
-    if type(listed) is list:
+    if _is_gemini(item):
+        gone = {call.place for call in calls}
+        left["parts"] = [part for place, part in enumerate(item["parts"]) if place not in gone]
+    elif type(listed) is list:
         gone = {call.place for call in calls}
         left["tool_calls"] = [call for place, call in enumerate(listed) if place not in gone]
         if not left["tool_calls"]:
@@ -283,7 +320,7 @@ def is_message(item: _Item) -> bool:
 
 def is_from_model(item: _Item) -> bool:
     """Whether a model said an item. A message that names no role is the user's."""
-    return item.get("role") == "assistant" if is_message(item) else not tool_outputs(item)
+    return item.get("role") in ("assistant", "model") if is_message(item) else not tool_outputs(item)
 
 
 def is_thinking(block: Any) -> bool:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
+from ..items.gemini import NO_SIGNATURE
 from .calls import ToolCall
 from .usage import ANTHROPIC, CHAT, RESPONSES, Usage
 
@@ -28,10 +29,10 @@ def raw_answer(
 
     Args:
         api: ``"openai-responses"``, ``"anthropic-messages"``, ``"openai-chat"``,
-            ``"deepseek-chat"`` or ``"mistral-chat"``.
+            ``"deepseek-chat"``, ``"mistral-chat"`` or ``"gemini"``.
         id: The id of the response.
         model: The model, as the answer names it.
-        text: What it says, before its calls.
+        text: What it says, before its calls. Gemini's first call bears the mark that goes for a signature.
         calls: What it calls: functions, and custom tools where the API has them.
         usage: Its tokens; none is told without it.
 
@@ -178,12 +179,37 @@ def _deepseek(
     return answer
 
 
+def _gemini(
+    id: str, model: str, text: str | None, calls: Sequence[ToolCall], usage: Usage, *, told: bool
+) -> dict[str, Any]:
+    parts: list[dict[str, Any]] = [] if text is None else [{"text": text}]
+    parts += [{"functionCall": {"id": call.id, "name": call.name, "args": _object(call)}} for call in calls]
+    if calls:
+        parts[-len(calls)]["thoughtSignature"] = NO_SIGNATURE
+    content = {"role": "model", "parts": parts}
+    answer: dict[str, Any] = {
+        "candidates": [{"index": 0, "content": content, "finishReason": "STOP"}],
+        "modelVersion": model,
+        "responseId": id,
+    }
+    if told:
+        answer["usageMetadata"] = {
+            "promptTokenCount": usage.all_input,
+            "cachedContentTokenCount": usage.cache_read,
+            "candidatesTokenCount": usage.output - usage.reasoning,
+            "thoughtsTokenCount": usage.reasoning,
+            "totalTokenCount": usage.total,
+        }
+    return answer
+
+
 _MAKERS: Final = {
     RESPONSES: _responses,
     CHAT: _chat,
     "deepseek-chat": _deepseek,
     "mistral-chat": _chat,
     ANTHROPIC: _anthropic,
+    "gemini": _gemini,
 }
 
 
@@ -197,7 +223,5 @@ def _text(call: ToolCall) -> str:
 
 def _object(call: ToolCall) -> dict[str, Any]:
     if call.kind != "function" or type(call.arguments) is not dict:
-        raise ValueError(
-            f"the arguments of the call {call.id!r} are no object, and {ANTHROPIC} takes no other"
-        )
+        raise ValueError(f"the arguments of the call {call.id!r} are no object, and this API takes no other")
     return call.arguments

@@ -25,7 +25,7 @@ from ..response import (
     Usage,
     parse_response,
 )
-from ..response.usage import FORMATS
+from ..response.usage import FORMATS, GEMINI
 from ..response.wire import raw_answer
 
 __all__ = [
@@ -64,15 +64,19 @@ class Recorded:
         """
         if any(entry.interrupted for entry in self.entries):
             return ()
-        holders: dict[str, deque[str]] = {}
+        holders: dict[str, deque[tuple[str, str]]] = {}
         for entry in self.entries:
             for part in items.tool_calls(entry.message):
-                holders.setdefault(part.id or "", deque()).append(entry.id)
-        return tuple(
-            replace(call, entry=holders[call.id].popleft()) if holders.get(call.id) else call
-            for call in self.response.tool_calls
-            if not call.is_cut
-        )
+                # One without an id is known by its tool and its number.
+                key = f"{part.name}-" if part.nameless else part.id or ""
+                holders.setdefault(key, deque()).append((part.id or "", entry.id))
+        found = []
+        for call in self.response.tool_calls:
+            waiting = holders.get(call.id or f"{call.name}-") or holders.get(call.id)
+            call_id, entry_id = waiting.popleft() if waiting else (call.id, call.entry)
+            if not call.is_cut:
+                found.append(replace(call, id=call_id, entry=entry_id))
+        return tuple(found)
 
     @property
     def text(self) -> str | None:
@@ -104,8 +108,9 @@ def refuse_other_api(response: ModelResponse, target: Target) -> None:
         EntryError: It is.
     """
     blocks = getattr(response, "replay_blocks", None)
-    made_by = blocks.format if isinstance(blocks, ReplayBlocks) else target.api
-    if made_by != target.api and {made_by, target.api} <= FORMATS:
+    asked = GEMINI if target.api == "gemini" else target.api
+    made_by = blocks.format if isinstance(blocks, ReplayBlocks) else asked
+    if made_by != asked and {made_by, asked} <= FORMATS:
         raise EntryError(
             "$.response",
             f"the answer is of the API {made_by!r}, and the context that it answers is for {target.api!r}:"
