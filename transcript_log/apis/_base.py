@@ -13,6 +13,7 @@ import orjson
 
 from .._pairing import Order
 from .._pieces import Piece
+from .._twins import twin_of
 from ..entries import Item
 from ..findings import Change, ChangeKind, Finding, Severity
 
@@ -79,6 +80,9 @@ def rule_of(page: str) -> Callable[..., tuple[str, Rule]]:
     return row
 
 
+_Change: Final = twin_of(Change)
+
+
 class Notes:
     """The changes that a step made, in order.
 
@@ -114,10 +118,9 @@ class Notes:
         item: Item | None = None,
     ) -> None:
         """Tell of a change to a piece; ``call`` is whatever stands where a call id should."""
-        named = call if type(call) is str else None
-        self.changes.append(
-            Change(kind=kind, rule=rule, message=message, entry=piece.entry, call=named, item=item)
-        )
+        change = _Change(kind, rule, message, piece.entry, call if type(call) is str else None, item)
+        change.__class__ = Change
+        self.changes.append(change)
 
 
 @runtime_checkable
