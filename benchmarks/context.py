@@ -12,9 +12,13 @@ from itertools import pairwise
 from typing import Any
 
 import logs
+import orjson
 from timing import Case, Goal, Report, Setting, Table, ratio, rounds, without_collector
 
 from transcript_log import Entry, Item, JsonlStore, MessageEntry
+from transcript_log._pieces import Piece
+from transcript_log.apis import api_for
+from transcript_log.apis._base import Notes
 from transcript_log.context import Context, build_context
 from transcript_log.families import Target
 from transcript_log.items import tool_calls, tool_outputs
@@ -25,7 +29,9 @@ __all__ = ["measure"]
 RESPONSES = Target(api="openai-responses", model="gpt-5")
 CHAT = Target(api="openai-chat", model="gpt-4.1")
 ANTHROPIC = Target(api="anthropic-messages", model="claude-sonnet-4-5")
+GEMINI = Target(api="gemini", model="gemini-3-pro")
 _TARGETS = (RESPONSES, CHAT, ANTHROPIC)
+_ALL = (*_TARGETS, GEMINI)
 _KINDS = [(RESPONSES, False), (RESPONSES, True), (CHAT, False), (ANTHROPIC, False), (ANTHROPIC, True)]
 _LOAD = "`load()`"
 _CLEAN = "as it is"
@@ -47,6 +53,7 @@ def measure(setting: Setting) -> Report:
                 Goal(f"context of {count:,} entries {what}, of `load()`; worst: {name}", limit, figure)
             )
     _measure_growth(report, setting, list(sizes))
+    _measure_rendering(report, setting)
     _measure_width(report)
     if not all(goal.is_met for goal in report.goals):
         _profile(report, setting)
@@ -80,7 +87,7 @@ def _measure(
         ),
         "no target": _clean(entries, None),
     }
-    others = [other for other in _TARGETS if other is not target]
+    others = [other for other in _ALL if other is not target]
     for other in others:
         cases[f"rendered for {other.api}"] = _rendered(entries, other, calls)
     seconds = rounds(cases, times, time.process_time)
@@ -158,7 +165,7 @@ def _measure_growth(report: Report, setting: Setting, counts: Sequence[int]) -> 
         ("case", *(f"{more:,} × of {less:,}" for less, more in pairwise(counts))),
     )
     held = {count: JsonlStore(logs.log(setting.work, count, target=RESPONSES)).load() for count in counts}
-    for target in _TARGETS:
+    for target in _ALL:
         cases = {
             str(count): Case(
                 without_collector(lambda entries=entries: build_context(entries, target)),  # noqa: B023
@@ -174,6 +181,36 @@ def _measure_growth(report: Report, setting: Setting, counts: Sequence[int]) -> 
     report.tables.append(table)
 
 
+# ----------------------------------------------------------------------- rendering alone
+
+
+def _measure_rendering(report: Report, setting: Setting) -> None:
+    """Saying 10,000 items of one API in the words of Gemini, against writing them as JSON."""
+    count = 10_000
+    table = Table(
+        f"{count:,} entries said in the words of Gemini, against `orjson.dumps` of what comes of it",
+        ("from", "dumps, ms", "rendering, ms", "× of dumps"),
+    )
+    api = api_for(GEMINI)
+    for source in _TARGETS:
+        entries = JsonlStore(logs.log(setting.work, count, target=source)).load()
+        pieces = [Piece(entry.message, (entry.id,)) for entry in entries if isinstance(entry, MessageEntry)]
+        items = [piece.item for piece in api.render(pieces, Notes())]
+        cases = {
+            "dumps": Case(without_collector(lambda items=items: orjson.dumps(items)), bool),  # type: ignore[misc]
+            "render": Case(
+                without_collector(lambda pieces=pieces: api.render(pieces, Notes())),  # type: ignore[misc]
+                lambda made, items=items: len(made) == len(items),  # type: ignore[misc]
+            ),
+        }
+        seconds = rounds(cases, 11, time.process_time)
+        times = ratio(seconds, "render", "dumps")
+        dumped, rendered = (statistics.median(seconds[name]) * 1e3 for name in ("dumps", "render"))
+        table.rows.append((source.api, f"{dumped:.1f}", f"{rendered:.1f}", f"{times:.2f}"))
+        report.goals.append(Goal(f"{source.api} in the words of Gemini, of `orjson.dumps`", 3, times))
+    report.tables.append(table)
+
+
 # -------------------------------------------------------------------------- many at once
 
 
@@ -186,7 +223,7 @@ def _measure_width(report: Report) -> None:
     slowest = 0.0
     for shape in _TARGETS:
         for answered in (True, False):
-            for target in (*_TARGETS, None):
+            for target in (*_ALL, None):
                 wide, half = (
                     list(logs.parallel(shape, width, answered=answered)) for width in (_WIDTH, _WIDTH // 2)
                 )
