@@ -60,16 +60,18 @@ _KEYS = (
     *("reasoning_details", "thinking", "signature", "thinkingSignature", "redacted", "data"),
     *("source", "media_type", "mimeType", "image_url", "url", "result", "error", "refusal"),
     *("stopReason", "stop_reason", "status", "model"),
+    *("parts", "functionCall", "functionResponse", "function_call", "inlineData", "fileData", "response"),
+    *("executableCode", "codeExecutionResult", "tool_call", "toolResponse", "thought", "thoughtSignature"),
 )
 
 
 def shaped(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
-    """Objects with the keys of the four shapes, and anything at all under them."""
+    """Objects with the keys of the five shapes, and anything at all under them."""
     return st.fixed_dictionaries(
         {},
         optional={
             "type": st.sampled_from(_TYPES) | json_values(3),
-            "role": st.sampled_from(["user", "assistant", "tool", "toolResult", "developer"]),
+            "role": st.sampled_from(["user", "assistant", "model", "tool", "toolResult", "developer"]),
             **{key: inner | st.lists(inner, max_size=3) for key in _KEYS if key != "role"},
         },
     )

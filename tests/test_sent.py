@@ -18,6 +18,8 @@ from transcript_log import Context, Session, Target
 from transcript_log.entries import MessageEntry, ResponseRecord
 from transcript_log.errors import EntryNotFoundError, RequestNotFoundError
 from transcript_log.memory import MemoryStore
+from transcript_log.response import ToolCall
+from transcript_log.response.wire import raw_answer
 from transcript_log.sent import SentRequest, request_at
 
 NOON: Final = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -27,11 +29,15 @@ TARGETS: Final = (
     A,
     Target("openai-responses", "org/model", "azure", "team"),
     Target("anthropic-messages", "claude-opus-4-8", "bedrock", "team"),
+    Target("gemini", "gemini-3-pro"),
 )
 
 
 def asked_of(target: Target, *ids: str, text: str = "") -> dict[str, Any]:
     """An answer as the target's API gives it."""
+    if target.api == "gemini":
+        calls = [ToolCall(one, "shell", {}) for one in ids]
+        return raw_answer(target.api, id="r", model=target.model, text=text or None, calls=calls)
     return asked(next(one for one in (R, C, A) if one.api == target.api), *ids, text=text)
 
 

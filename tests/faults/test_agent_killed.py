@@ -34,6 +34,7 @@ TARGETS: Final = (
     Target("openai-responses", "gpt-5.4"),
     Target("openai-chat", "glm-5"),
     Target("anthropic-messages", "claude-opus-4-8"),
+    Target("gemini", "gemini-3-pro"),
 )
 CHANGING: Final = ("write", "fdatasync", "fsync", "link", "unlink", "mkdir", "ftruncate")
 """Between two of these calls a killed process looks the same to the next one."""
@@ -61,6 +62,9 @@ def raw(target: Target, number: int, words: str, ids: Sequence[str]) -> dict[str
             made["output"].insert(0, sealed)
         case "openai-chat":
             made["choices"][0]["message"]["reasoning_content"] = "Hm."
+        case "gemini":
+            thought = {"text": "Hm.", "thought": True, "thoughtSignature": f"c2lnbmVk{number:04}"}
+            made["candidates"][0]["content"]["parts"].insert(0, thought)
         case _:
             made["content"].insert(0, {"type": "thinking", "thinking": "Hm.", "signature": f"s{number}"})
     return made
@@ -149,7 +153,10 @@ def compact(session: Session, target: Target) -> None:
         return
     plan = session.plan_compaction(target, keep_tokens=0)
     assert plan is not None
-    asked = [*plan.summarize.items, {"role": "user", "content": "Sum it up."}]
+    wanted: dict[str, Any] = {"role": "user", "content": "Sum it up."}
+    if target.api == "gemini":
+        wanted = {"role": "user", "parts": [{"text": "Sum it up."}]}
+    asked = [*plan.summarize.items, wanted]
     session.compact(plan, response=parse_response(ScriptedModel(target, [SUMMARY])(asked)))
 
 
