@@ -52,7 +52,7 @@ from ._codex_turns import Start, Turns
 from ._codex_usage import Usages
 from ._telling import Telling
 
-__all__ = ["import_codex"]
+__all__ = ["import_codex", "is_carried"]
 
 
 def import_codex(lines: Iterable[bytes], *, path: str | None = None, keep_unknown: bool = False) -> Imported:
@@ -292,7 +292,7 @@ class _Rollout:
             return
         if items.is_user_turn(item):
             self._release()
-            if _is_carried(item):
+            if is_carried(item):
                 self._users.append(item)
                 self._said.append(len(self._entries))
         place = len(self._entries)
@@ -388,7 +388,7 @@ class _Rollout:
                 "the compaction records no replacement history; it was rebuilt as Codex does, from"
                 f" the newest {len(replacement) - 1} of {earlier} user messages and the summary",
             )
-        self._users = [item for item in replacement if items.is_user_turn(item) and _is_carried(item)]
+        self._users = [item for item in replacement if items.is_user_turn(item) and is_carried(item)]
         usage = self._usages.take()
         self._entries.append(
             CompactionEntry(
@@ -765,7 +765,7 @@ def _later(time: datetime, milliseconds: int) -> datetime | None:
         return None
 
 
-def _is_carried(item: Item) -> bool:
+def is_carried(item: Item) -> bool:
     """Whether a user message is one that a person wrote."""
     text = items.text(item).lstrip().lower()
     return text != "" and not text.startswith(_MADE_MESSAGES)
