@@ -17,6 +17,7 @@ from .._version import __version__
 from ..errors import TranscriptError
 from .check import check
 from .context import context
+from .convert import convert
 from .diff import diff
 from .export import export
 from .fork import fork
@@ -82,5 +83,18 @@ def main() -> None:
         getattr(stream, "reconfigure", lambda **_: None)(errors="backslashreplace")
 
 
-for _command in (replay, inspect, context, diff, check, salvage, fork, list_, import_, stats, export):
+for _command in (
+    replay,
+    inspect,
+    context,
+    diff,
+    check,
+    salvage,
+    fork,
+    list_,
+    import_,
+    stats,
+    export,
+    convert,
+):
     main.add_command(_command)
