@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Literal, Protocol
 
-from . import _json
+from . import _json, items
 from ._logfile.files import make_folder, sync_folder, telling, write_file
 from .entries import Header, Json
 from .errors import HeaderError, StorageError
@@ -207,6 +207,9 @@ AGENTS: Final[Mapping[Agent, _Form]] = {
 # -------------------------------------------------------------------------- comparing
 
 
+_AT_CALLS: Final = ("output", "picture")
+"""What stands with a call, wherever it came."""
+
 _Told = tuple[str, ...]
 """One thing that a session says: a line of text, a call, an output."""
 
@@ -224,7 +227,7 @@ def compare(source: ExportSource, exported: Exported, imported: Imported) -> Ite
     """
     mine = list(_told(build_history(source.entries, source.details).events))
     theirs = [told for told, _ in _told(build_history(imported.entries, imported.details_by_call).events)]
-    changed = {change.entry for change in exported.changes if change.entry is not None}
+    changed = {change.entry for change in exported.changes if change.entry and change.rule not in _BESIDE}
     added = sum(change.kind == "added" for change in exported.changes)
     missing = Counter(told for told, _ in mine)
     missing.subtract(theirs)
@@ -241,10 +244,28 @@ def compare(source: ExportSource, exported: Exported, imported: Imported) -> Ite
         yield _finding(f"this is in the session that was made, and was not in the log: {_shown(told)}", None)
     is_moved = any(change.kind in ("moved", "merged") for change in exported.changes)
     counts, others = Counter(told for told, _ in mine), Counter(theirs)
-    both = {told for told, number in counts.items() if others[told] == number}
+    both = {told for told, number in counts.items() if others[told] == number and told[0] not in _AT_CALLS}
     if not is_moved and [t for t, _ in mine if t in both] != [t for t in theirs if t in both]:
         yield _finding("what was said stands in another order in the session that was made", None)
 
+
+_BESIDE: Final = frozenset(
+    {
+        "account",
+        "call-id",
+        "cost",
+        "error-flag",
+        "family",
+        "files",
+        "invocation",
+        "outcome",
+        "response",
+        "stand-in",
+        "time",
+        "usage",
+    }
+)
+"""The rules whose changes leave what is said alone."""
 
 _LINES: Final = 8
 """How many lines a text may have in other words."""
@@ -278,19 +299,24 @@ def _told(events: Iterable[Event]) -> Iterator[tuple[_Told, tuple[str, ...]]]:
             case Called(name=name, arguments=arguments):
                 yield ("call", name, _canonical(arguments)), names
                 also = names if event.output_entry is None else (event.output_entry, event.entry)
-                for line in _lines(event.output or ""):
+                for line in _lines(_output(event.output)):
                     yield ("output", line), also
                 for _ in event.images:
                     yield ("picture", "output"), also
             case HostedCall(name=name):
                 yield ("hosted", name), names
             case OutputWithoutCall(output=output) | RepeatedOutput(output=output):
-                for line in _lines(output):
+                for line in _lines(_output(output)):
                     yield ("output", line), names
             case Compacted():
                 yield ("compacted",), names
             case _:
                 pass
+
+
+def _output(text: str | None) -> str:
+    """What a tool gave back. Where it stands in a block, the JSON that Codex wraps it in is still there."""
+    return "" if text is None else items.output_text(text)
 
 
 def _lines(text: str) -> Iterator[str]:

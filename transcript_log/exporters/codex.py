@@ -76,6 +76,7 @@ class _Writer:
         self._is_untold = False  # a response of this turn has no usage
         self._starts: dict[str, list[str]] = {}  # the turns that begin with each entry
         self._callers: dict[str, str] = {}  # by call id: the entry
+        self._is_taken_back = False  # what came last was taken back
 
     def write(self) -> Exported:
         """The whole file."""
@@ -93,12 +94,7 @@ class _Writer:
         for one in parts:
             match one:
                 case Row():
-                    for source in one.sources:
-                        for name in self._starts.pop(source.id, ()):
-                            self._event(
-                                {"type": "task_started", "turn_id": self._turn(name)},
-                                runs[name].run.started_at,
-                            )
+                    self._start(one, runs)
                     self._row(one, is_last=id(one) in ends)
                 case Aside():
                     self._aside(one)
@@ -130,9 +126,11 @@ class _Writer:
             "originator": ORIGINATOR,
             "cli_version": version if type(version) is str else VERSION,
             "source": "cli",
-            "model_provider": "openai" if platform == "direct" else platform,
             "converted_from": origin_of(header),
         }
+        if families_of(self._entries, API):
+            # Codex refuses to go on with another provider than this.
+            meta["model_provider"] = "openai" if platform == "direct" else platform
         if type(branch) is str and branch:
             meta["git"] = {"branch": branch}
         meta |= {
@@ -156,9 +154,24 @@ class _Writer:
     def _turn(self, name: str) -> str:
         return made_uuid(self._session, "turn", name)
 
+    def _start(self, row: Row, runs: Mapping[str, RunEntry]) -> None:
+        """Mark the turns that begin with a row."""
+        for source in row.sources:
+            for name in self._starts.pop(source.id, ()):
+                started = {"type": "task_started", "turn_id": self._turn(name)}
+                self._event(started, runs[name].run.started_at)
+                self._is_taken_back = False
+
+    def _go_on(self) -> None:
+        """Mark that what comes now is not of a turn that was taken back."""
+        if self._is_taken_back:
+            self._is_taken_back = False
+            self._event({"type": "task_started", "turn_id": self._turn(f"after {len(self._records)}")})
+
     # ------------------------------------------------------------------------ messages
 
     def _row(self, row: Row, *, is_last: bool) -> None:
+        self._go_on()
         first = row.sources[0] if row.sources else None
         item = self._stored(row.item, first)
         if row.response is not None:
@@ -288,11 +301,13 @@ class _Writer:
                     self._event(echo)
         self._event({"type": "task_complete", **turn, "last_agent_message": None})
         self._event({"type": "thread_rolled_back", "num_turns": turns})
+        self._is_taken_back = True
         self._changes.tell("added", "run", "what was left aside goes as a turn that was taken back", first.id)
 
     # --------------------------------------------------------------------- compactions
 
     def _compact(self, boundary: Boundary) -> None:
+        self._go_on()
         entry = boundary.entry
         compaction = entry.compaction
         standing = [self._stored(item, None) for item in boundary.standing]
