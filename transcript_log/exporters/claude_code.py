@@ -53,6 +53,7 @@ VERSION: Final = "2.1.145"
 
 _ANTHROPIC: Final = ("direct", "bedrock", "vertex")
 _MESSAGES: Final = {"bedrock": "msg_bdrk_", "vertex": "msg_vrtx_"}
+_UNKNOWN: Final = "unknown"
 _STOPPED: Final = {
     "stop": "end_turn",
     "tool_use": "tool_use",
@@ -284,9 +285,11 @@ class _Writer:
         name, request = self._message_of(row, first, record)
         family = None if first is None else first.family
         model = None if record is None else record.model
-        message: dict[str, Any] = {"id": name, "type": "message", "role": "assistant"}
-        if model:
-            message["model"] = model
+        if not model:
+            # Claude Code does not get past an answer that names none.
+            model = "claude" if family is not None and family_of(None, name) == family else _UNKNOWN
+            self._changes.once("added", "model", "answers of an unknown model name one all the same")
+        message: dict[str, Any] = {"id": name, "type": "message", "role": "assistant", "model": model}
         if family is not None and family_of(model, name) != family and family.startswith(f"{API}/"):
             self._changes.once("rewritten", "family", f"that {family} alone reads its thinking is not told")
         stop = None if record is None else self._stop(record)
