@@ -20,6 +20,7 @@ from typing import Final, Literal, Protocol
 
 from . import _json, items
 from ._logfile.files import make_folder, sync_folder, telling, write_file
+from .apis._base import clean_text, with_clean_text
 from .entries import Header, Json
 from .errors import HeaderError, StorageError
 from .exporters import Exported, Exporter, ExportSource
@@ -231,20 +232,25 @@ def compare(source: ExportSource, exported: Exported, imported: Imported) -> Ite
     added = sum(change.kind == "added" for change in exported.changes)
     missing = Counter(told for told, _ in mine)
     missing.subtract(theirs)
-    explained = 0
+    unchanged: dict[_Told, list[str]] = {}
     for told, names in mine:
-        if missing[told] > 0:
-            missing[told] -= 1
-            if changed.isdisjoint(names):
-                yield _finding(f"this is not in the session that was made: {_shown(told)}", names[0])
-            else:
-                explained += 1
+        if changed.isdisjoint(names):
+            unchanged.setdefault(told, []).append(names[0])
+    said = Counter(told for told, _ in mine)
+    explained = 0
+    for told, number in missing.items():
+        if number > 0:
+            left = unchanged.get(told, [])
+            known = min(number, said[told] - len(left))
+            explained += known
+            for name in left[: number - known]:
+                yield _finding(f"this is not in the session that was made: {_shown(told)}", name)
     more = [told for told, number in missing.items() for _ in range(-number)]
     for told in more[explained * _LINES + added * _LINES :]:
         yield _finding(f"this is in the session that was made, and was not in the log: {_shown(told)}", None)
     is_moved = any(change.kind in ("moved", "merged") for change in exported.changes)
-    counts, others = Counter(told for told, _ in mine), Counter(theirs)
-    both = {told for told, number in counts.items() if others[told] == number and told[0] not in _AT_CALLS}
+    others = Counter(theirs)
+    both = {told for told, number in said.items() if others[told] == number and told[0] not in _AT_CALLS}
     if not is_moved and [t for t, _ in mine if t in both] != [t for t in theirs if t in both]:
         yield _finding("what was said stands in another order in the session that was made", None)
 
@@ -287,12 +293,12 @@ def _told(events: Iterable[Event]) -> Iterator[tuple[_Told, tuple[str, ...]]]:
         match event:
             case Said(interrupted=True):
                 pass
-            case Said(role=role, text=text, images=images):
-                speaker = "assistant" if role in ("assistant", "agent_message") else "user"
+            case Said(text=text, images=images):
+                # Who said it an API may see otherwise, as of instructions.
                 for line in _lines(text):
-                    yield (speaker, line), names
+                    yield ("text", line), names
                 for _ in images:
-                    yield ("picture", speaker), names
+                    yield ("picture",), names
             case Reasoned(text=text):
                 for line in _lines(text):
                     yield ("thought", line), names
@@ -302,7 +308,7 @@ def _told(events: Iterable[Event]) -> Iterator[tuple[_Told, tuple[str, ...]]]:
                 for line in _lines(_output(event.output)):
                     yield ("output", line), also
                 for _ in event.images:
-                    yield ("picture", "output"), also
+                    yield ("picture",), also
             case HostedCall(name=name):
                 yield ("hosted", name), names
             case OutputWithoutCall(output=output) | RepeatedOutput(output=output):
@@ -322,7 +328,7 @@ def _output(text: str | None) -> str:
 def _lines(text: str) -> Iterator[str]:
     for line in text.split("\n"):
         if shown := line.strip():
-            yield shown
+            yield clean_text(shown)
 
 
 def _canonical(arguments: Json) -> str:
@@ -331,5 +337,5 @@ def _canonical(arguments: Json) -> str:
         try:
             arguments = _json.read_text(arguments or "{}")
         except ValueError:
-            return str(arguments)
-    return json.dumps({} if arguments is None else arguments, sort_keys=True)
+            return clean_text(str(arguments))
+    return json.dumps({} if arguments is None else with_clean_text(arguments), sort_keys=True)

@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from .. import items
+from ..apis.anthropic import OPENING
 from ..context import Context, build_context
 from ..entries import CompactionEntry, Entry, Item, Json, MessageEntry, ResponseRecord
 from ..errors import ContextError
 from ..families import Target
 from ..findings import Change
-from ..items.shapes import holds_outputs_alone, is_from_model, shape_of
+from ..items.shapes import blocks_of, holds_outputs_alone, is_from_model, shape_of
 from ..store import DetailKey
 
 __all__ = ["Aside", "Boundary", "Conversation", "Row", "is_history", "likely_model"]
@@ -126,20 +127,45 @@ class Conversation:
         for row in reversed(self._rows):
             low = min(low, row.place)
             least.append(low)
+        least.reverse()
         others = deque(self._others())
-        for row, low in zip(self._rows, reversed(least), strict=True):
-            while others and others[0][0] < low and self._goes_before(others[0][1], row):
+        done: set[int] = set()
+        for at, row in enumerate(self._rows):
+            while others and others[0][0] < least[at] and self._goes_before(others[0][1], row):
+                yield from self._answered_before(others[0][1], at, done)
                 yield others.popleft()[1]
-            yield row
+            if at not in done:
+                done.add(at)
+                yield row
         for _, other in others:
             yield other
 
     def _goes_before(self, other: Aside | Boundary | Entry, row: Row) -> bool:
         """Whether something of an earlier place stands before a row: an output goes to its call."""
-        if not isinstance(other, Boundary) or not holds_outputs_alone(row.item):
-            return True
-        late = self._late.get(other.entry.id, frozenset())
+        return not isinstance(other, Boundary) or not _is_output(row.item) or self._is_late(other, row)
+
+    def _is_late(self, boundary: Boundary, row: Row) -> bool:
+        """Whether an output came after a compaction, and its call still stands there."""
+        late = self._late[boundary.entry.id]
         return any(source.id in late for source in row.sources)
+
+    def _answered_before(self, other: Aside | Boundary | Entry, at: int, done: set[int]) -> Iterator[Row]:
+        """The outputs of calls that a compaction takes away: they go with those, however late they came."""
+        if not isinstance(other, Boundary):
+            return
+        called = {call.id for place in done for call in items.tool_calls(self._rows[place].item)}
+        for place in range(at, len(self._rows)):
+            row = self._rows[place]
+            if place in done or not _is_output(row.item) or self._is_late(other, row):
+                continue
+            if all(output.id in called for output in items.tool_outputs(row.item)):
+                done.add(place)
+                for source in row.sources if not row.made else ():
+                    why = "the output goes to its call, before the compaction"
+                    self.changes.append(
+                        Change(kind="moved", rule="compacted-call", message=why, entry=source.id)
+                    )
+                yield row
 
     # ----------------------------------------------------------------------- responses
 
@@ -149,6 +175,8 @@ class Conversation:
         number = 0
         first: MessageEntry | None = None
         for entry in self._entries:
+            if isinstance(entry, CompactionEntry):
+                first = None
             if not isinstance(entry, MessageEntry):
                 continue
             if not is_from_model(entry.message) or items.tool_outputs(entry.message):
@@ -175,7 +203,14 @@ class Conversation:
                 self.changes.append(change)
             return []
         self.changes += (change for change in context.changes if change.entry not in self._marks)
-        return self._rows_of(context)
+        rows = self._rows_of(context)
+        if self._apart and rows and is_from_model(rows[0].item) and not items.tool_outputs(rows[0].item):
+            # A mark that stood before it is gone.
+            rows.insert(0, Row({"role": "user", "content": OPENING}, (), rows[0].place, made=True))
+            why = "a first message of the user was put before it"
+            first = rows[1].sources[0].id if rows[1].sources else None
+            self.changes.append(Change(kind="added", rule="first-user", message=why, entry=first))
+        return rows
 
     def _rows_of(self, context: Context) -> list[Row]:
         rows: list[Row] = []
@@ -184,8 +219,18 @@ class Conversation:
                 continue
             found = [self._entries[self._places[name]] for name in made.entries if name in self._places]
             sources = tuple(entry for entry in found if isinstance(entry, MessageEntry))
+            blocks = blocks_of(made.item)
+            if self._apart and len(blocks) == len(sources) > 1:
+                # It was put together from as many entries: each has its own place.
+                is_made = made.why in ("stand-in", "opening")
+                for block, source in zip(blocks, sources, strict=True):
+                    part = {**made.item, "content": [block]}
+                    number = None if items.tool_outputs(part) else self._numbers.get(source.id)
+                    rows.append(Row(part, (source,), self._places[source.id], number, is_made))
+                continue
             place = self._places[sources[0].id] if sources else (rows[-1].place if rows else 0)
-            number = None if not sources else self._numbers.get(sources[0].id)
+            # What has the role of somebody else, and calls, is an answer of its own.
+            number = self._numbers.get(sources[0].id, -1 - place) if sources else None
             is_answer = is_from_model(made.item) and not items.tool_outputs(made.item)
             rows.append(
                 Row(
@@ -296,6 +341,11 @@ class Conversation:
             change for change in context.changes if change.entry == entry.id and change.rule in told
         )
         return Boundary(entry, head, standing)
+
+
+def _is_output(item: Item) -> bool:
+    """Whether an item gives outputs, and says nothing else."""
+    return bool(items.tool_outputs(item)) and (item.get("role") != "user" or holds_outputs_alone(item))
 
 
 def _whole(item: Item) -> Item:

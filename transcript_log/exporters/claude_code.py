@@ -104,6 +104,7 @@ class _Writer:
         self._taken: set[str] = set()
         self._tip: str | None = None  # the record that the next one follows
         self._places: list[tuple[int, str]] = []  # of live records: where they come from, and their ids
+        self._answers: dict[str, str] = {}  # the record of the call that each record answers
         self._callers: dict[str, tuple[str, str]] = {}  # by call id: the entry, and the record
         self._messages: dict[int, tuple[str, str]] = {}
         self._names: set[str] = set()  # ids of messages
@@ -130,9 +131,10 @@ class _Writer:
             self._changes.tell("left-out", "header", "which session it belongs to is not told")
         conversation = Conversation(self._entries, target_of_claude(self._entries), self._details, apart=True)
         self._conversation = conversation
+        parts = list(conversation)
         self._changes.made += conversation.changes
-        last = self._last_blocks(list(conversation))
-        for one in conversation:
+        last = self._last_blocks(parts)
+        for one in parts:
             match one:
                 case Row():
                     self._row(one, is_last=id(one) in last)
@@ -254,6 +256,7 @@ class _Writer:
         if caller:
             members["sourceToolAssistantUUID"] = caller
         record = self._record("user", None if row.made else entry, f"output {place} {call_id}", **members)
+        self._answers[record["uuid"]] = caller
         self._places.append((row.place, record["uuid"]))
         if entry is not None and not row.made:
             self._tell_marks(entry)
@@ -463,7 +466,10 @@ class _Writer:
         start = next((place for place, one in enumerate(self._entries) if one.id == first), None)
         if not first or start is None or not isinstance(self._entries[start], MessageEntry):
             return []
-        return [uuid for place, uuid in self._places if place >= start]
+        kept = [uuid for place, uuid in self._places if place >= start]
+        # An output whose call is not kept goes with that.
+        calls = {*kept}
+        return [uuid for uuid in kept if self._answers.get(uuid, uuid) in calls]
 
     def _records_of(self, places: Collection[int]) -> list[str]:
         """The records of some entries, by their places."""

@@ -87,8 +87,8 @@ class _Writer:
         runs = {entry.id: entry for entry in self._entries if isinstance(entry, RunEntry)}
         conversation = Conversation(self._entries, self._target, self._details, apart=False)
         self._conversation = conversation
-        self._changes.made += conversation.changes
         parts = list(conversation)
+        self._changes.made += conversation.changes
         last = {row.response: id(row) for row in parts if isinstance(row, Row) and row.response is not None}
         ends = set(last.values())
         for one in parts:
