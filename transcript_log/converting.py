@@ -21,9 +21,10 @@ from typing import Final, Literal, Protocol
 from . import _json, items
 from ._logfile.files import make_folder, sync_folder, telling, write_file
 from .apis._base import clean_text, with_clean_text
-from .entries import Header, Json
+from .entries import Entry, Header, Json, MessageEntry
 from .errors import HeaderError, StorageError
 from .exporters import Exported, Exporter, ExportSource
+from .exporters._conversation import Details, is_history
 from .exporters._resuming import session_uuid
 from .exporters.claude_code import export_claude_code
 from .exporters.codex import export_codex
@@ -32,7 +33,6 @@ from .findings import Change, Finding
 from .history import (
     Called,
     Compacted,
-    Event,
     HostedCall,
     OutputWithoutCall,
     Reasoned,
@@ -226,8 +226,8 @@ def compare(source: ExportSource, exported: Exported, imported: Imported) -> Ite
         exported: What was made of it.
         imported: That, read back.
     """
-    mine = list(_told(build_history(source.entries, source.details).events))
-    theirs = [told for told, _ in _told(build_history(imported.entries, imported.details_by_call).events)]
+    mine = list(_told(source.entries, source.details))
+    theirs = [told for told, _ in _told(imported.entries, imported.details_by_call)]
     changed = {change.entry for change in exported.changes if change.entry and change.rule not in _BESIDE}
     added = sum(change.kind == "added" for change in exported.changes)
     missing = Counter(told for told, _ in mine)
@@ -286,13 +286,14 @@ def _shown(told: Sequence[str]) -> str:
     return repr(text if len(text) <= 100 else f"{text[:100]}…")
 
 
-def _told(events: Iterable[Event]) -> Iterator[tuple[_Told, tuple[str, ...]]]:
-    """What events say, each with the entries that say so."""
-    for event in events:
+def _told(entries: Sequence[Entry], details: Details) -> Iterator[tuple[_Told, tuple[str, ...]]]:
+    """What entries say, each thing with those that say so; without what is no context."""
+    aside = {entry.id for entry in entries if isinstance(entry, MessageEntry) and is_history(entry)}
+    for event in build_history(entries, details).events:
+        if event.entry in aside:
+            continue
         names = (event.entry,)
         match event:
-            case Said(interrupted=True):
-                pass
             case Said(text=text, images=images):
                 # Who said it an API may see otherwise, as of instructions.
                 for line in _lines(text):

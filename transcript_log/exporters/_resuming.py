@@ -9,14 +9,16 @@ from typing import Any, Final
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from .. import _json
+from ..apis._base import with_clean_text
 from ..entries import Entry, Header, Json, MessageEntry
 from ..findings import Change, ChangeKind
+from . import Exported
 
 __all__ = [
     "Changes",
     "Times",
+    "exported",
     "families_of",
-    "line_of",
     "made_uuid",
     "origin_of",
     "session_uuid",
@@ -62,11 +64,6 @@ def families_of(entries: Sequence[Entry], api: str) -> list[str]:
     return list(dict.fromkeys(one for one in found if one is not None and one.startswith(f"{api}/")))
 
 
-def line_of(record: Mapping[str, Any]) -> str:
-    """A record as a line. Half characters are escapes there."""
-    return _json.encode(record).decode() + "\n"
-
-
 @dataclass(slots=True)
 class Changes:
     """What cannot be said as it was; what holds of the whole session is told once."""
@@ -107,3 +104,12 @@ class Times:
     def text(time: datetime) -> str:
         """A time as text."""
         return f"{time:%Y-%m-%dT%H:%M:%S}.{time.microsecond // 1000:03d}Z".rjust(24, "0")
+
+
+def exported(records: Sequence[Mapping[str, Any]], changes: Changes) -> Exported:
+    """Records as the lines of a file, without half characters: readers in Rust take no line with one."""
+    clean = [with_clean_text(record) for record in records]
+    if any(one is not other for one, other in zip(clean, records, strict=True)):
+        changes.once("rewritten", "surrogate", "half characters go as U+FFFD")
+    lines = (_json.encode(record).decode() + "\n" for record in clean)
+    return Exported(pieces=lines, changes=tuple(changes.made))

@@ -22,23 +22,22 @@ from ..entries import (
     Item,
     Json,
     MessageEntry,
-    ResponseRecord,
     RunEntry,
     ToolOutcome,
 )
 from ..families import Target
-from ..importers._claude_families import family_of
 from ..importers._claude_outcomes import told_payload
 from ..importers._claude_tally import INTERRUPTED
 from ..items.shapes import blocks_of, is_from_model
 from . import Exported, ExportSource
+from ._claude_answers import API, Answers
 from ._claude_compactions import cleared_calls, repeated_messages, summary_contents
 from ._conversation import Aside, Boundary, Conversation, Details, Row, likely_model
 from ._resuming import (
     Changes,
     Times,
+    exported,
     families_of,
-    line_of,
     made_uuid,
     origin_of,
     session_uuid,
@@ -47,22 +46,10 @@ from ._resuming import (
 
 __all__ = ["API", "VERSION", "export_claude_code", "target_of_claude"]
 
-API: Final = "anthropic-messages"
 VERSION: Final = "2.1.145"
 """What records name where the session was none of Claude Code's: the newest version whose files were read."""
 
 _ANTHROPIC: Final = ("direct", "bedrock", "vertex")
-_MESSAGES: Final = {"bedrock": "msg_bdrk_", "vertex": "msg_vrtx_"}
-_UNKNOWN: Final = "unknown"
-_STOPPED: Final = {
-    "stop": "end_turn",
-    "tool_use": "tool_use",
-    "max_tokens": "max_tokens",
-    "pause": "pause_turn",
-    "refusal": "refusal",
-    "context_window_exceeded": "model_context_window_exceeded",
-}
-"""Why a model stopped, in words that are read back as what they were."""
 
 
 def export_claude_code(source: ExportSource) -> Exported:
@@ -106,8 +93,6 @@ class _Writer:
         self._places: list[tuple[int, str]] = []  # of live records: where they come from, and their ids
         self._answers: dict[str, str] = {}  # the record of the call that each record answers
         self._callers: dict[str, tuple[str, str]] = {}  # by call id: the entry, and the record
-        self._messages: dict[int, tuple[str, str]] = {}
-        self._names: set[str] = set()  # ids of messages
         self._settings: dict[str, str] = {}
         self._turn_is_open = False
         self._ended = ""  # how the last turn ended, where a message says so and no run has yet
@@ -130,7 +115,7 @@ class _Writer:
         if self._header.forked_from is not None or self._header.parent is not None:
             self._changes.tell("left-out", "header", "which session it belongs to is not told")
         conversation = Conversation(self._entries, target_of_claude(self._entries), self._details, apart=True)
-        self._conversation = conversation
+        self._answers_of = Answers(self._session, conversation.responses, self._changes)
         parts = list(conversation)
         self._changes.made += conversation.changes
         last = self._last_blocks(parts)
@@ -154,7 +139,7 @@ class _Writer:
         if self._records:
             first = self._records[0]
             self._records[0] = {**first, "convertedFrom": origin_of(self._header)}
-        return Exported(pieces=map(line_of, self._records), changes=tuple(self._changes.made))
+        return exported(self._records, self._changes)
 
     @staticmethod
     def _last_blocks(parts: Sequence[object]) -> set[int]:
@@ -284,30 +269,11 @@ class _Writer:
 
     def _answer(self, row: Row, *, is_last: bool) -> None:
         first = row.sources[0] if row.sources else None
-        record = self._conversation.responses.get(row.response or 0)
-        name, request = self._message_of(row, first, record)
-        family = None if first is None else first.family
-        model = None if record is None else record.model
-        if not model:
-            # Claude Code does not get past an answer that names none.
-            model = "claude" if family is not None and family_of(None, name) == family else _UNKNOWN
-            self._changes.once("added", "model", "answers of an unknown model name one all the same")
-        message: dict[str, Any] = {"id": name, "type": "message", "role": "assistant", "model": model}
-        if family is not None and family_of(model, name) != family and family.startswith(f"{API}/"):
-            self._changes.once("rewritten", "family", f"that {family} alone reads its thinking is not told")
-        stop = None if record is None else self._stop(record)
-        usage = None if record is None or record.usage is None else self._usage(record)
+        message, request, stop = self._answers_of.head(row)
         blocks = blocks_of(row.item)
         for place, block in enumerate(blocks):
             is_end = is_last and place == len(blocks) - 1
-            told = {
-                **message,
-                "content": [block],
-                "stop_reason": stop if is_end else None,
-                "stop_sequence": None,
-            }
-            if usage is not None:
-                told["usage"] = usage
+            told = {**message, "content": [block], "stop_reason": stop if is_end else None}
             source = first if place == 0 else None
             made = self._record("assistant", source, f"{row.place} {place}", message=told, requestId=request)
             self._places.append((row.place, made["uuid"]))
@@ -323,45 +289,6 @@ class _Writer:
             if any(call.id == call_id for call in items.tool_calls(entry.message)):
                 return entry.id
         return "" if other is None else other.id
-
-    def _message_of(
-        self, row: Row, first: MessageEntry | None, record: ResponseRecord | None
-    ) -> tuple[str, str]:
-        """The ids of the message and of the request that a response has."""
-        number = row.response or 0
-        if number not in self._messages:
-            seed = made_uuid(self._session, "message", first.id if first is not None else str(row.place))
-            digits = seed.replace("-", "")
-            platform = ((first.family if first is not None else None) or "").split("/")[1:2]
-            start = _MESSAGES.get(platform[0] if platform else "", "msg_")
-            name = (record.id if record is not None else None) or f"{start}{digits[:24]}"
-            if name in self._names:
-                why = "a response before it has the same id: it goes under another one"
-                self._changes.tell("rewritten", "response", why, None if first is None else first.id)
-                name = f"{start}{digits[:24]}"
-            self._names.add(name)
-            self._messages[number] = (name, f"req_{digits[8:]}")
-        return self._messages[number]
-
-    @staticmethod
-    def _stop(record: ResponseRecord) -> str | None:
-        reason = record.finish_reason
-        return None if reason is None else _STOPPED.get(reason, reason)
-
-    def _usage(self, record: ResponseRecord) -> dict[str, Json]:
-        usage = record.usage
-        assert usage is not None
-        if usage.cost.total:
-            self._changes.once("left-out", "cost", "what responses cost is not told")
-        told: dict[str, Json] = {
-            "input_tokens": usage.input,
-            "cache_creation_input_tokens": usage.cache_write,
-            "cache_read_input_tokens": usage.cache_read,
-            "output_tokens": usage.output,
-        }
-        if usage.input_unknown:
-            del told["input_tokens"]
-        return told
 
     def _aside(self, aside: Aside) -> None:
         """What was broken off: an answer goes as one that is shown and never sent."""

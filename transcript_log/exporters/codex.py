@@ -20,7 +20,7 @@ from ..importers.codex import is_carried
 from . import Exported, ExportSource
 from ._codex_items import Running, echo_of, stored_item
 from ._conversation import Aside, Boundary, Conversation, Details, Row, likely_model
-from ._resuming import Changes, Times, families_of, line_of, made_uuid, origin_of, session_uuid, source_of
+from ._resuming import Changes, Times, exported, families_of, made_uuid, origin_of, session_uuid, source_of
 
 __all__ = ["API", "ORIGINATOR", "VERSION", "export_codex", "target_of_codex"]
 
@@ -107,7 +107,7 @@ class _Writer:
                 case _:
                     why = f"Codex has no record for an entry of the type {one.type!r}"
                     self._changes.tell("left-out", "entry-type", why, one.id)
-        return Exported(pieces=map(line_of, self._records), changes=tuple(self._changes.made))
+        return exported(self._records, self._changes)
 
     def _begin(self) -> None:
         header = self._header
