@@ -175,8 +175,8 @@ class _Writer:
         if len(named) == 24 and not set(named) - set("0123456789abcdef"):
             digits = named + made.replace("-", "")[24:]
             whole = "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
-            made = made if whole[:27] in self._taken else whole
-            self._taken.add(whole[:27])
+            made = made if whole[:28] in self._taken else whole
+            self._taken.add(whole[:28])
         number = 0
         while made in self._taken:
             number += 1
