@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from claude_sessions import START, Written, call, result, text
+from claude_sessions import START, Written, call, text
 from histories import SHAPES, TARGETS, as_entries, conversations, faulty
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -275,7 +275,6 @@ def everything() -> tuple[list[Entry], dict[Any, Any]]:
     usage = RecordedUsage(input=7, output=3, cache_read=5, cache_write=2, total_tokens=17)
     cost = replace(usage, cost=RecordedCost(total=0.5))
     picture = {"type": "base64", "media_type": "image/png", "data": "aGk="}
-    template = Invocation(kind="prompt_template", name="n", source="s", path="p")
     settings = ContextAttachment(
         attachment_id="x", kind="agents", placement="prefix", revision="1", rendered="Be brief."
     )
@@ -295,7 +294,11 @@ def everything() -> tuple[list[Entry], dict[Any, Any]]:
             {"type": "function_call", "call_id": "call_1", "name": "sh", "arguments": '{"n":1}'},
             family=openai,
         ),
-        entry(4, {"type": "custom_tool_call", "call_id": "call_2", "name": "patch", "input": "*** x"}),
+        entry(
+            4,
+            {"type": "custom_tool_call", "call_id": "call_2", "name": "patch", "input": "*** x"},
+            family=openai,
+        ),
         entry(5, {"type": "function_call_output", "call_id": "call_1", "output": "one\ntwo"}),
         entry(
             6, {"type": "custom_tool_call_output", "call_id": "call_2", "output": "made up"}, stand_in=True
