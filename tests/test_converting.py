@@ -58,6 +58,11 @@ APIS: Final[dict[str, str]] = {"claude-code": "anthropic-messages", "codex": "op
 TWO: Final[tuple[Agent, ...]] = ("claude-code", "codex")
 SESSION: Final = "0199a213-81c0-7800-8aa1-bbab2a035a53"
 
+PIXEL: Final = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+"""A picture of one point, which agents look into."""
+
 GONE: Final = frozenset(
     {"context", "cost", "entry-type", "files", "header", "outcome", "response", "run", "settings", "usage"}
 )
@@ -274,7 +279,7 @@ def everything() -> tuple[list[Entry], dict[Any, Any]]:
     openai, claude = Target("openai-responses", "gpt-5").family, "anthropic-messages/direct"
     usage = RecordedUsage(input=7, output=3, cache_read=5, cache_write=2, total_tokens=17)
     cost = replace(usage, cost=RecordedCost(total=0.5))
-    picture = {"type": "base64", "media_type": "image/png", "data": "aGk="}
+    picture = {"type": "base64", "media_type": "image/png", "data": PIXEL}
     settings = ContextAttachment(
         attachment_id="x", kind="agents", placement="prefix", revision="1", rendered="Be brief."
     )
