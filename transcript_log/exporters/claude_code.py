@@ -44,7 +44,7 @@ from ._resuming import (
     source_of,
 )
 
-__all__ = ["API", "VERSION", "export_claude_code", "target_of_claude"]
+__all__ = ["VERSION", "export_claude_code", "target_of_claude"]
 
 VERSION: Final = "2.1.145"
 """What records name where the session was none of Claude Code's: the newest version whose files were read."""

@@ -22,13 +22,13 @@ from ._codex_items import Running, echo_of, stored_item
 from ._conversation import Aside, Boundary, Conversation, Details, Row, likely_model
 from ._resuming import Changes, Times, exported, families_of, made_uuid, origin_of, session_uuid, source_of
 
-__all__ = ["API", "ORIGINATOR", "VERSION", "export_codex", "target_of_codex"]
+__all__ = ["VERSION", "export_codex", "target_of_codex"]
 
-API: Final = "openai-responses"
-ORIGINATOR: Final = "transcript_log"
 VERSION: Final = "0.146.0"
 """What the header names where the session was none of Codex's: the newest version whose files were read."""
 
+_API: Final = "openai-responses"
+_ORIGINATOR: Final = "transcript_log"
 _KEPT: Final = ("git", "thread_source", "history_mode")
 _UNKNOWN: Final = "unknown"
 
@@ -40,7 +40,7 @@ def export_codex(source: ExportSource) -> Exported:
     to be lost.
 
     Raises:
-        ContextError: The API would refuse the conversation, whatever is done.
+        ContextError: The _API would refuse the conversation, whatever is done.
     """
     return _Writer(source.header or Header(), source.entries, source.details).write()
 
@@ -48,14 +48,14 @@ def export_codex(source: ExportSource) -> Exported:
 def target_of_codex(entries: Sequence[Entry]) -> Target:
     """Where Codex sends a log: it sends the reasoning of all models of one provider.
 
-    The provider is that of the last family that the log names of this API.
+    The provider is that of the last family that the log names of this _API.
     """
-    families = families_of(entries, API)
+    families = families_of(entries, _API)
     last = target_of(families[-1]) if families else None
     platform = "direct" if last is None else last.platform
     reads = frozenset(family for family in families if family.split("/")[1] == platform)
-    model = likely_model(entries, API) if last is None else last.model
-    return Target(API, model or "any", platform, reads=reads)
+    model = likely_model(entries, _API) if last is None else last.model
+    return Target(_API, model or "any", platform, reads=reads)
 
 
 class _Writer:
@@ -123,12 +123,12 @@ class _Writer:
             "id": self._session,
             "timestamp": self._times.of(None),
             "cwd": self._cwd,
-            "originator": ORIGINATOR,
+            "originator": _ORIGINATOR,
             "cli_version": version if type(version) is str else VERSION,
             "source": "cli",
             "converted_from": origin_of(header),
         }
-        if families_of(self._entries, API):
+        if families_of(self._entries, _API):
             # Codex refuses to go on with another provider than this.
             meta["model_provider"] = "openai" if platform == "direct" else platform
         if type(branch) is str and branch:
@@ -207,7 +207,7 @@ class _Writer:
         """Say which model answers, where that is another one than before."""
         record = self._conversation.responses.get(row.response or 0)
         family = None if first is None else first.family
-        target = None if family is None or not family.startswith(f"{API}/") else target_of(family)
+        target = None if family is None or not family.startswith(f"{_API}/") else target_of(family)
         if target is not None and target.account:
             self._changes.once("rewritten", "account", f"that the account was {target.account!r} is not told")
         model = (target.model if target is not None else None) or (
