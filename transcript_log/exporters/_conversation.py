@@ -129,13 +129,14 @@ class Conversation:
             least.append(low)
         least.reverse()
         others = deque(self._others())
-        done: set[int] = set()
+        done = _Done(self._rows)
         for at, row in enumerate(self._rows):
             while others and others[0][0] < least[at] and self._goes_before(others[0][1], row):
-                yield from self._answered_before(others[0][1], at, done)
-                yield others.popleft()[1]
-            if at not in done:
-                done.add(at)
+                other = others.popleft()[1]
+                if isinstance(other, Boundary):
+                    yield from self._answered_before(other, done)
+                yield other
+            if done.take(at):
                 yield row
         for _, other in others:
             yield other
@@ -149,23 +150,17 @@ class Conversation:
         late = self._late[boundary.entry.id]
         return any(source.id in late for source in row.sources)
 
-    def _answered_before(self, other: Aside | Boundary | Entry, at: int, done: set[int]) -> Iterator[Row]:
+    def _answered_before(self, boundary: Boundary, done: _Done) -> Iterator[Row]:
         """The outputs of calls that a compaction takes away: they go with those, however late they came."""
-        if not isinstance(other, Boundary):
-            return
-        called = {call.id for place in done for call in items.tool_calls(self._rows[place].item)}
-        for place in range(at, len(self._rows)):
-            row = self._rows[place]
-            if place in done or not _is_output(row.item) or self._is_late(other, row):
+        for at in done.answers():
+            row = self._rows[at]
+            if self._is_late(boundary, row) or not done.take(at):
                 continue
-            if all(output.id in called for output in items.tool_outputs(row.item)):
-                done.add(place)
-                for source in row.sources if not row.made else ():
-                    why = "the output goes to its call, before the compaction"
-                    self.changes.append(
-                        Change(kind="moved", rule="compacted-call", message=why, entry=source.id)
-                    )
-                yield row
+            for source in row.sources if not row.made else ():
+                why = "the output goes to its call, before the compaction"
+                change = Change(kind="moved", rule="compacted-call", message=why, entry=source.id)
+                self.changes.append(change)
+            yield row
 
     # ----------------------------------------------------------------------- responses
 
@@ -310,12 +305,27 @@ class Conversation:
                 found[entry.id] = boundary
         return found
 
+    def _around(self, place: int, entry: CompactionEntry) -> list[Entry]:
+        """What decides on what stands after a compaction: what it keeps, and late outputs of that."""
+        start = self._places.get(entry.compaction.first_kept_entry_id or "", place)
+        before = self._entries[min(start, place) : place]
+        said: list[Entry] = [one for one in before if isinstance(one, MessageEntry) and not is_history(one)]
+        said.append(entry)
+        left = _open_calls(said)
+        for one in self._entries[place + 1 :] if left else ():
+            if not isinstance(one, MessageEntry) or is_history(one):
+                continue
+            calls, outputs = items.calls_and_outputs(one.message)
+            if any(output.id in left for output in outputs):
+                said.append(one)
+                left.difference_update(output.id or "" for output in outputs)
+            left.difference_update(call.id or "" for call in calls)
+            if not left:
+                break
+        return said
+
     def _bound(self, place: int, entry: CompactionEntry) -> Boundary | None:
-        said = [
-            one
-            for one in self._entries
-            if one is entry or (isinstance(one, MessageEntry) and not is_history(one))
-        ]
+        said = self._around(place, entry)
         context = self._context(said)
         if context is None:
             return None
@@ -341,6 +351,52 @@ class Conversation:
             change for change in context.changes if change.entry == entry.id and change.rule in told
         )
         return Boundary(entry, head, standing)
+
+
+class _Done:
+    """Which rows were given already, and which calls of theirs wait for an output."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self._rows: Final = rows
+        self._taken: Final[set[int]] = set()
+        self._called: Final[set[str | None]] = set()
+        self._open: Final[dict[str | None, None]] = {}
+        self._outputs: Final[dict[str | None, list[int]]] = {}  # the rows of outputs, by call id
+        for at, row in enumerate(rows):
+            for output in items.tool_outputs(row.item) if _is_output(row.item) else ():
+                self._outputs.setdefault(output.id, []).append(at)
+
+    def take(self, at: int) -> bool:
+        """Give a row; False if it was given already."""
+        if at in self._taken:
+            return False
+        self._taken.add(at)
+        calls, outputs = items.calls_and_outputs(self._rows[at].item)
+        for output in outputs:
+            self._open.pop(output.id, None)
+        for call in calls:
+            self._called.add(call.id)
+            self._open[call.id] = None
+        return True
+
+    def answers(self) -> list[int]:
+        """The rows of outputs of calls that were given, as far as they give nothing else."""
+        found = sorted({at for call in self._open for at in self._outputs.get(call, ())} - self._taken)
+        outputs = {at: items.tool_outputs(self._rows[at].item) for at in found}
+        return [at for at in found if all(output.id in self._called for output in outputs[at])]
+
+
+def _open_calls(said: Sequence[Entry]) -> set[str]:
+    """The calls of some entries that none of them answers."""
+    asked: set[str] = set()
+    answered: set[str] = set()
+    for entry in said:
+        given = entry.compaction.replacement if isinstance(entry, CompactionEntry) else ()
+        for item in (entry.message,) if isinstance(entry, MessageEntry) else given:
+            calls, outputs = items.calls_and_outputs(item)
+            asked.update(call.id for call in calls if call.id is not None)
+            answered.update(output.id for output in outputs if output.id is not None)
+    return asked - answered
 
 
 def _is_output(item: Item) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import NAMESPACE_URL, UUID, uuid5
@@ -64,20 +63,22 @@ def families_of(entries: Sequence[Entry], api: str) -> list[str]:
     return list(dict.fromkeys(one for one in found if one is not None and one.startswith(f"{api}/")))
 
 
-@dataclass(slots=True)
 class Changes:
-    """What cannot be said as it was; what holds of the whole session is told once."""
+    """What cannot be said as it was, in order; what holds of the whole session is told once."""
 
-    made: list[Change]
+    def __init__(self) -> None:
+        self.made: Final[list[Change]] = []
+        self._told: Final[set[tuple[str, str]]] = set()
 
     def tell(self, kind: ChangeKind, rule: str, message: str, entry: str | None = None) -> None:
+        """Tell of one thing."""
         self.made.append(Change(kind=kind, rule=rule, message=message, entry=entry))
 
     def once(self, kind: ChangeKind, rule: str, message: str) -> None:
-        if not any(change.rule == rule and change.message == message for change in self.made[-64:]):
-            change = Change(kind=kind, rule=rule, message=message)
-            if change not in self.made:
-                self.made.append(change)
+        """Tell of something at its first place."""
+        if (rule, message) not in self._told:
+            self._told.add((rule, message))
+            self.tell(kind, rule, message)
 
 
 class Times:

@@ -84,7 +84,7 @@ class _Writer:
         self._header = header
         self._entries = entries
         self._details = details
-        self._changes = Changes([])
+        self._changes = Changes()
         self._times = Times(header, entries, self._changes)
         self._session = session_uuid(header, entries)
         self._records: list[dict[str, Any]] = []
@@ -117,7 +117,7 @@ class _Writer:
         conversation = Conversation(self._entries, target_of_claude(self._entries), self._details, apart=True)
         self._answers_of = Answers(self._session, conversation.responses, self._changes)
         parts = list(conversation)
-        self._changes.made += conversation.changes
+        self._changes.made.extend(conversation.changes)
         last = self._last_blocks(parts)
         for one in parts:
             match one:

@@ -40,7 +40,7 @@ def export_codex(source: ExportSource) -> Exported:
     to be lost.
 
     Raises:
-        ContextError: The _API would refuse the conversation, whatever is done.
+        ContextError: The API would refuse the conversation, whatever is done.
     """
     return _Writer(source.header or Header(), source.entries, source.details).write()
 
@@ -48,7 +48,7 @@ def export_codex(source: ExportSource) -> Exported:
 def target_of_codex(entries: Sequence[Entry]) -> Target:
     """Where Codex sends a log: it sends the reasoning of all models of one provider.
 
-    The provider is that of the last family that the log names of this _API.
+    The provider is that of the last family that the log names of this API.
     """
     families = families_of(entries, _API)
     last = target_of(families[-1]) if families else None
@@ -65,7 +65,7 @@ class _Writer:
         self._header = header
         self._entries = entries
         self._details = details
-        self._changes = Changes([])
+        self._changes = Changes()
         self._times = Times(header, entries, self._changes)
         self._session = session_uuid(header, entries)
         self._target = target_of_codex(entries)
@@ -88,7 +88,7 @@ class _Writer:
         conversation = Conversation(self._entries, self._target, self._details, apart=False)
         self._conversation = conversation
         parts = list(conversation)
-        self._changes.made += conversation.changes
+        self._changes.made.extend(conversation.changes)
         last = {row.response: id(row) for row in parts if isinstance(row, Row) and row.response is not None}
         ends = set(last.values())
         for one in parts:
