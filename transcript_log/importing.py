@@ -28,7 +28,7 @@ from .importers import Imported
 from .jsonl import JsonlStore
 from .store import Place
 
-__all__ = ["Written", "write_imported"]
+__all__ = ["Written", "give_name", "write_imported"]
 
 _PIECE: Final = 1 << 20
 _DOING: Final = "make the log"
@@ -86,9 +86,9 @@ def write_imported(imported: Imported, path: str | os.PathLike[str], *, source: 
             raise StorageError(final.path, _DOING, reason, None, "nothing was made; report this")
         named: list[str] = []
         try:
-            if selection.details and _give_name(draft.details_path, final.details_path, same=True):
+            if selection.details and give_name(draft.details_path, final.details_path, same=True):
                 named.append(final.details_path)
-            _give_name(draft.path, final.path)
+            give_name(draft.path, final.path)
             named.append(final.path)
             sync_folder(final.path)
         except BaseException:
@@ -238,7 +238,7 @@ def _difference(draft: JsonlStore, selection: _Selection) -> str:
         return f"line {error.line}: {error.reason}"
 
 
-def _give_name(draft: str, path: str, *, same: bool = False) -> bool:
+def give_name(draft: str, path: str, *, same: bool = False) -> bool:
     """Give a file its own name, if that is free; whether it was.
 
     Args:

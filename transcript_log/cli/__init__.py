@@ -33,6 +33,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "import": "import_:import_",
     "stats": "stats:stats",
     "export": "export:export",
+    "convert": "convert:convert",
 }
 """Where each command is, as ``MODULE:NAME``, in the order in which they are wanted."""
 

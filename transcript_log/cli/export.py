@@ -13,6 +13,8 @@ from .._logfile.files import write_file
 from ..errors import ContextError
 from ..exporters import Exporter, ExportSource
 from ..exporters.chat_jsonl import export_chat
+from ..exporters.claude_code import export_claude_code
+from ..exporters.codex import export_codex
 from ..exporters.html import export_html
 from ..exporters.markdown import export_markdown
 from ..exporters.pi import export_pi
@@ -23,13 +25,15 @@ from .redacting import chosen_shapes, redact_options, redacted_lines
 from .source import FORMAT_NAMES, PathType, Session, file_argument, open_session
 from .text import one_line
 
-__all__ = ["export"]
+__all__ = ["export", "redacted_source", "source_of", "tell_changes"]
 
 _EXPORTERS: Final[Mapping[str, Exporter]] = {
     "markdown": export_markdown,
     "html": export_html,
     "chat-jsonl": export_chat,
     "pi": export_pi,
+    "claude-code": export_claude_code,
+    "codex": export_codex,
 }
 """How a session is brought into each form."""
 
@@ -56,9 +60,10 @@ def export(
 
     'markdown' and 'html' show all of it to people, as 'replay' does; a page of HTML is one
     file that asks for nothing from elsewhere (install the extra 'html' for it). 'chat-jsonl'
-    is what a Chat Completions server would be sent next, one message per line; 'pi' is a
-    session that pi opens and goes on with. What a form cannot hold is told on stderr. A file
-    that is there is not replaced without --force.
+    is what a Chat Completions server would be sent next, one message per line; 'pi',
+    'claude-code' and 'codex' are sessions that those agents open and go on with, and
+    'transcript-log convert' reads them back. What a form cannot hold is told on stderr. A
+    file that is there is not replaced without --force.
 
     \b
     Example:
@@ -71,7 +76,7 @@ def export(
         raise click.UsageError("--force is about the file that --out names")
     shapes = chosen_shapes(redact, redact_patterns, redact_file)
     session = open_session(file)
-    source, redacted = _redacted(_source_of(session), shapes)
+    source, redacted = redacted_source(source_of(session), shapes)
     tell(source.findings)
     try:
         exported = _EXPORTERS[form](source)
@@ -89,12 +94,13 @@ def export(
         tell(replace(finding, path=file) for finding in redacted.findings)
         for line in redacted_lines(redacted):
             echo(line, err=True)
-    _tell_changes(exported.changes)
+    tell_changes(exported.changes)
 
 
-def _redacted(
+def redacted_source(
     source: ExportSource, shapes: Sequence[SecretShape] | None
 ) -> tuple[ExportSource, Redacted | None]:
+    """A session with placeholders where secrets stand, and what was taken out; None if nothing is to be."""
     if shapes is None:
         return source, None
     made = redact(
@@ -110,7 +116,8 @@ def _redacted(
     return clean, made
 
 
-def _source_of(session: Session) -> ExportSource:
+def source_of(session: Session) -> ExportSource:
+    """A session as exporters take it."""
     return ExportSource(
         name=os.path.basename(session.path).removesuffix(".zst").removesuffix(".jsonl"),
         entries=session.entries,
@@ -121,8 +128,8 @@ def _source_of(session: Session) -> ExportSource:
     )
 
 
-def _tell_changes(changes: Sequence[Change]) -> None:
-    """Each change, but of one sort no more than a few."""
+def tell_changes(changes: Sequence[Change]) -> None:
+    """Tell each change, but of one sort no more than a few."""
     told: dict[tuple[str, str], int] = {}
     for change in changes:
         sort = (change.kind, change.rule)

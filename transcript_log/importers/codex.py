@@ -33,7 +33,7 @@ from ..families import Target
 from ..findings import Finding, Severity
 from ..items.shapes import is_from_model
 from . import Imported, SourceLines, SourceRecord, opaque_entry
-from ._codex_carried import NO_SUMMARY
+from ._codex_carried import NO_SUMMARY, is_carried
 from ._codex_document import Document, first_lines, read_document
 from ._codex_entries import Entries
 from ._codex_outcomes import event_outcome
@@ -44,7 +44,7 @@ from ._codex_usage import Usages
 from ._telling import Telling
 from .subagents import link_subagent
 
-__all__ = ["import_codex", "link_subagent"]
+__all__ = ["import_codex", "is_carried", "link_subagent"]
 
 
 def import_codex(lines: Iterable[bytes], *, path: str | None = None, keep_unknown: bool = False) -> Imported:
