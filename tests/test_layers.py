@@ -77,6 +77,7 @@ FLOORS: Final = {
     "testing": 5,
     "aio": 6,
     "cli": 6,
+    "adapters": 7,
 }
 """The floor of each module; a package is one, with all that is in it."""
 
@@ -109,6 +110,7 @@ IO: Final = frozenset(
 """Who may read and write files."""
 
 OTHER_USES_OF_OS: Final = {
+    "adapters.openai_agents": {"PathLike"},
     "aio._order": {"getpid", "register_at_fork"},
     "aio.session": {"PathLike"},
     "entries": {"urandom"},
@@ -131,6 +133,7 @@ LAZY: Final = {
 """What is imported inside a function, because it is not always needed and takes long."""
 
 FOREIGN: Final = {
+    "agents": "adapters.openai_agents",
     "click": "cli",
     "compression": "_zst",  # of Python itself from 3.14 on
     "filelock": "_logfile.lock",
