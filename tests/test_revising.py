@@ -78,11 +78,10 @@ def test_every_reading_of_the_log_sees_what_a_plain_list_would_hold(steps: list[
             session.add(item)
             model.append(item)
         else:
-            before = session.head
-            changed = list(CHANGES[step](tuple(model)))
+            stays = step == "keep" or len(model) <= (step == "swap")
             entry = session.revise(CHANGES[step])
-            assert (entry is None) == (changed == model and session.head == before)
-            model = changed
+            assert (entry is None) == (stays and not step.startswith("put"))
+            model = list(CHANGES[step](tuple(model)))
         assert list(session.items()) == model
         assert kept_items(store.load()) == model
         assert build_context(store.load()).items == model
