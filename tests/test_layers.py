@@ -46,6 +46,8 @@ FLOORS: Final = {
     "_hosted": 3,
     "_pairing": 3,
     "_reading": 3,
+    "_recordfile": 3,
+    "_recordtree": 3,
     "_salvaging": 3,
     "_scanning": 3,
     "_zst": 3,
@@ -90,6 +92,8 @@ IO: Final = frozenset(
         "_logfile.reader",
         "_logfile.writer",
         "_reading",
+        "_recordfile",
+        "_recordtree",
         "_salvaging",
         "_scanning",
         "cli.export",
@@ -110,6 +114,7 @@ IO: Final = frozenset(
 """Who may read and write files."""
 
 OTHER_USES_OF_OS: Final = {
+    "adapters.claude_agent_sdk": {"PathLike"},
     "adapters.openai_agents": {"PathLike"},
     "aio._order": {"getpid", "register_at_fork"},
     "aio.session": {"PathLike"},
@@ -134,6 +139,7 @@ LAZY: Final = {
 
 FOREIGN: Final = {
     "agents": "adapters.openai_agents",
+    **dict.fromkeys(("anyio", "claude_agent_sdk"), "adapters.claude_agent_sdk"),
     "click": "cli",
     "compression": "_zst",  # of Python itself from 3.14 on
     "filelock": "_logfile.lock",
