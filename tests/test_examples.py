@@ -28,6 +28,7 @@ EXAMPLES: Final = sorted((ROOT / "examples").glob("*.py"))
 NAMES: Final = [
     "anthropic_thinking",
     "approval_next_morning",
+    "claude_agent_sdk_store",
     "compaction",
     "custom_store",
     "fifty_subagents",
@@ -37,7 +38,7 @@ NAMES: Final = [
     "resume_after_kill",
     "switch_provider",
 ]
-CALLS_NO_CLIENT: Final = {"custom_store", "openai_agents_session"}
+CALLS_NO_CLIENT: Final = {"claude_agent_sdk_store", "custom_store", "openai_agents_session"}
 CLIENTS: Final[dict[str, Callable[..., Any]]] = {
     "responses": Responses.create,
     "completions": Completions.create,
@@ -127,6 +128,13 @@ def test_an_agent_of_the_openai_sdk_goes_on_where_it_was_and_takes_back(run: Run
         7,
         6,
     ]
+
+
+def test_a_session_of_the_claude_sdk_is_one_of_claude_code(run: Run) -> None:
+    needed("claude_agent_sdk", "claude-agent-sdk")
+    assert run("claude_agent_sdk_store.py") == ["['user', 'assistant']", "It does."]
+    (path,) = Path("sessions").glob("*/*.jsonl")
+    assert path.read_bytes().count(b"Does it build?") == 1
 
 
 def test_a_process_that_was_killed_in_a_tool_is_found_out(run: Run) -> None:
