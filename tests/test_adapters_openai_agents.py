@@ -16,6 +16,8 @@ from typing import Any, Final
 
 import pytest
 from agents_loop import TARGET, Judge, agent, agents, call, responses, tool
+from claude_sessions import Written, text
+from claude_sessions import call as tool_use
 from click.testing import CliRunner
 from extras import needed
 from hypothesis import given, settings
@@ -378,6 +380,60 @@ def test_the_vendors_compaction_is_one_entry(tmp_path: Path) -> None:
 
     asyncio.run(main())
     assert "gAAAAcheckpoint" not in shown(path, "context", "--target", "openai-chat/x")
+
+
+def test_it_goes_on_with_what_others_wrote_in_the_words_of_another_api(tmp_path: Path) -> None:
+    """A session of Claude Code, made a log."""
+    path = tmp_path / "s.jsonl"
+    written = Written()
+    written.user("u1", "Does it build?")
+    written.says(
+        "a1", "m1", {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}, text("Let me see.")
+    )
+    written.says("a2", "m1", tool_use("t1"), tool_use("t2"), stop="tool_use")
+    written.answers("r1", "t1", "main.c")
+    written.answers("r2", "t2", [{"type": "text", "text": "no such file"}])
+    written.says("a3", "m2", text("It does."), stop="end_turn")
+    source = tmp_path / "claude.jsonl"
+    source.write_bytes(b"".join(written))
+    shown(source, "import", "--out", str(path))
+
+    async def main() -> None:
+        judge = Judge([[call("make", '{"goal":"all"}')], [("say", "Done.")]])
+        async with await opened(path) as session:
+            before = await session.get_items()
+            assert [item.get("type") for item in before].count("function_call_output") == 2
+            assert "c2ln" not in json.dumps(before)
+            assert before == (await session.session.context(TARGET)).items
+            assert await session.get_items(2) == before[-2:]
+            await agents.Runner.run(team(judge), "Make it.", session=session)
+            assert judge.requests[0][:-1] == before
+            after = await session.get_items()
+            assert after[: len(before)] == before
+            assert after[-1]["content"][0]["text"] == "Done."
+            assert (await session.pop_item())["content"][0]["text"] == "Done."
+            claude = Target("anthropic-messages", "claude-opus-4-6")
+            assert "c2ln" in json.dumps((await session.session.context(claude)).items)
+
+    asyncio.run(main())
+    assert "It does." in shown(path, "replay")
+
+
+def test_reasoning_of_its_own_stays_where_others_have_written_too(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with await opened(tmp_path / "s.jsonl") as session:
+            await agents.Runner.run(agent(Judge([[("think", "mine"), ("say", "a")]])), "q", session=session)
+            own = await session.get_items()
+            foreign = {"role": "user", "content": [{"type": "text", "text": "More."}]}
+            await session.session.add(foreign)
+            assert await session.get_items() == [*own, user("More.")]
+            session.target = Target("openai-chat", "gpt-5.4")  # the SDK's own words are the same
+            assert (await session.get_items())[-1] == user("More.")
+            await session.clear_session()
+            await session.session.add({"role": "assistant", "content": [{"type": "text", "text": " "}]})
+            assert await session.get_items() == []
+
+    asyncio.run(main())
 
 
 # ------------------------------------------------------------------ several at once

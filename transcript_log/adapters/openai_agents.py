@@ -17,8 +17,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, Self, cast
 
 from ..aio import AsyncSession
-from ..entries import Item
+from ..context import build_context
+from ..entries import Item, new_message
+from ..errors import ContextError
 from ..families import Target
+from ..items.shapes import shape_of
 from ..session import Mode
 from ..store import Store
 
@@ -109,13 +112,21 @@ class TranscriptSession(SessionABC):
         await self.close()
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """The items, oldest first: all, or the newest ``limit``. A negative limit is none."""
+        """The items, oldest first: all, or the newest ``limit``. A negative limit is none.
+
+        Items of a log that others wrote in the words of another API come in those of the SDK, as
+        a context for the target has them.
+        """
         if limit is None and self.session_settings is not None:
             limit = self.session_settings.limit
-        held = await self.session.items()
-        if limit is not None and limit >= 0:
-            held = held[max(0, len(held) - limit) :]
-        return await asyncio.to_thread(_given, held)
+        held, target = await self.session.items(), self.target
+
+        def newest() -> list[TResponseInputItem]:
+            items = _in_own_words(held, target)
+            first = 0 if limit is None or limit < 0 else max(0, len(items) - limit)
+            return _given(items[first:])
+
+        return await asyncio.to_thread(newest)
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Add items, all or none.
@@ -151,6 +162,29 @@ class TranscriptSession(SessionABC):
         copies = _copies(items)
         await self.session.revise(lambda _: copies, target=self.target)
         return True
+
+
+def _in_own_words(held: Sequence[Item], target: Target) -> Sequence[Item]:
+    """The items, those up to the last one of another API as they are said in the SDK's words."""
+    end = max((place for place, item in enumerate(held, 1) if _is_foreign(item)), default=0)
+    if not end:
+        return held
+    entries = [new_message(item, family=None if _is_foreign(item) else target.family) for item in held[:end]]
+    # The SDK keeps items of the Responses API, whatever API it asks.
+    reads = target.reads | {target.family}
+    own = Target("openai-responses", target.model, target.platform, target.account, reads)
+    try:
+        said = build_context(entries, own).items
+    except ContextError:  # nothing can be said of them
+        said = []
+    return [*said, *held[end:]]
+
+
+def _is_foreign(item: Item) -> bool:
+    content = item.get("content")
+    return shape_of(item) in ("chat", "anthropic", "pi") or (
+        type(content) is list and any(type(part) is dict and part.get("type") == "text" for part in content)
+    )
 
 
 def _copies(items: Iterable[object]) -> list[Any]:
