@@ -326,6 +326,41 @@ def test_an_agent_goes_as_it_does_on_the_vendors_own_session(tmp_path: Path, *, 
         assert "gAAAA1" not in shown(path, "context", "--target", target)
 
 
+@agents.function_tool(needs_approval=True)
+def delete(path: str) -> str:
+    """Delete a file."""
+    return f"{path} is gone"
+
+
+def test_a_call_that_waits_for_approval_is_approved_in_another_session(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    asked = [("say", "I will."), call("make", '{"goal":"all"}'), call("delete", '{"path":"a"}')]
+
+    async def ask() -> Any:
+        async with await opened(path) as session:
+            waiting = agent(Judge([asked], "w"), tools=[make, delete])
+            result = await agents.Runner.run(waiting, "Delete a.", session=session)
+            assert [one.name for one in result.interruptions] == ["delete"]
+            return result.to_state().to_json()
+
+    async def approve(state: Any) -> list[Item]:
+        judge = Judge([[("say", "It is gone.")]])
+        again = agent(judge, tools=[make, delete])
+        state = await agents.RunState.from_json(again, json.loads(json.dumps(state)))
+        for one in state.get_interruptions():
+            state.approve(one)
+        async with await opened(path) as session:
+            result = await agents.Runner.run(again, state, session=session)
+            assert result.final_output == "It is gone."
+            return list(await session.get_items())
+
+    items = asyncio.run(approve(asyncio.run(ask())))
+    outputs = [item["output"] for item in items if item.get("type") == "function_call_output"]
+    assert sorted(outputs) == ["a is gone", "all: done"]
+    assert build_context(JsonlStore(path).load(), TARGET).items == items
+    assert "a is gone" in shown(path, "replay")
+
+
 def test_the_family_is_that_of_the_model_that_is_at_work(tmp_path: Path) -> None:
     async def main() -> None:
         async with await opened(tmp_path / "s.jsonl") as session:
