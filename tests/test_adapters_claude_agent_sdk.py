@@ -24,7 +24,6 @@ from click.testing import CliRunner
 from extras import needed
 
 from transcript_log import CorruptLogError, EntryError, LogBusyError, Session
-from transcript_log.adapters.claude_agent_sdk import TranscriptSessionStore
 from transcript_log.cli import main as command
 from transcript_log.importers.claude_code import import_claude_code
 
@@ -32,6 +31,8 @@ anyio = needed("anyio", "claude-agent-sdk")
 sdk = needed("claude_agent_sdk", "claude-agent-sdk")
 conformance = needed("claude_agent_sdk.testing", "claude-agent-sdk")
 needed("trio", "dev")
+adapter = needed("transcript_log.adapters.claude_agent_sdk", "claude-agent-sdk")
+TranscriptSessionStore = adapter.TranscriptSessionStore
 
 Record = dict[str, Any]
 
@@ -353,8 +354,6 @@ def test_what_is_acknowledged_is_on_disk_if_that_is_asked_for(
 def test_a_session_that_stays_as_it_is_is_summed_up_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from transcript_log.adapters import claude_agent_sdk as adapter
-
     read: list[str] = []
     real = adapter.load_records
     monkeypatch.setattr(adapter, "load_records", lambda path: (read.append(Path(path).stem), real(path))[1])
