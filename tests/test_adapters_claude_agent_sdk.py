@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import json
 import os
@@ -22,6 +23,7 @@ import pytest
 from claude_sessions import CLAUDE, Written, call, text
 from click.testing import CliRunner
 from extras import needed
+from test_corpus_codex import CORPUS, FACTS
 
 from transcript_log import CorruptLogError, EntryError, LogBusyError, Session
 from transcript_log.cli import main as command
@@ -141,6 +143,36 @@ def test_a_session_is_one_of_claude_code_to_every_command(tmp_path: Path) -> Non
     shown(path, "import", "--out", str(log))
     with Session.open(log) as session:
         assert session.context(CLAUDE).items == [e.message for e in plain.entries if hasattr(e, "message")]
+
+
+SESSIONS: Final = sorted((ROOT / "tests" / "data" / "claude-code").glob("*.jsonl")) + [
+    CORPUS / name for name in sorted(FACTS) if name.startswith("claude-code/")
+]
+
+
+@pytest.mark.parametrize("source", SESSIONS, ids=lambda path: path.stem)
+def test_every_session_comes_back_and_is_read_as_it_was(tmp_path: Path, source: Path) -> None:
+    records = []
+    for line in source.read_bytes().split(b"\n"):
+        with contextlib.suppress(ValueError):
+            records.append(json.loads(line))
+    uuids = [record["uuid"] for record in records if "uuid" in record]
+
+    async def main() -> None:
+        store = TranscriptSessionStore(tmp_path)
+        for start in range(0, len(records), 5):
+            await store.append(KEY, records[start : start + 5])
+        kept = await store.load(KEY) or []
+        assert kept == records or len(uuids) > len(set(uuids))
+        assert [one for at, one in enumerate(records) if "uuid" not in one or one not in records[:at]] == kept
+
+    asyncio.run(main())
+    lines = [json.dumps(record).encode() + b"\n" for record in records]
+    plain = import_claude_code(lines, path="s.jsonl")
+    with file_of(tmp_path).open("rb") as file:
+        kept = import_claude_code(file, path="s.jsonl")
+    assert (kept.entries, kept.details) == (plain.entries, plain.details)
+    assert [finding.rule for finding in kept.findings] == [finding.rule for finding in plain.findings]
 
 
 def test_damage_is_told_by_the_store_and_by_the_commands(tmp_path: Path) -> None:
