@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import pytest
 from anthropic.resources.messages import Messages
+from extras import needed
 from openai.resources.chat.completions import Completions
 from openai.resources.responses import Responses
 
@@ -27,14 +28,17 @@ EXAMPLES: Final = sorted((ROOT / "examples").glob("*.py"))
 NAMES: Final = [
     "anthropic_thinking",
     "approval_next_morning",
+    "claude_agent_sdk_store",
     "compaction",
     "custom_store",
     "fifty_subagents",
     "follow",
+    "openai_agents_session",
     "responses_loop",
     "resume_after_kill",
     "switch_provider",
 ]
+CALLS_NO_CLIENT: Final = {"claude_agent_sdk_store", "custom_store", "openai_agents_session"}
 CLIENTS: Final[dict[str, Callable[..., Any]]] = {
     "responses": Responses.create,
     "completions": Completions.create,
@@ -110,6 +114,27 @@ def test_a_switch_of_provider_tells_what_it_leaves_behind_and_finds_it_again(run
         "claude-opus-4-8: Two of them fail, both in the lexer.",
         "gpt-5.4: Yes: the same two tests fail.",
     ]
+
+
+def test_an_agent_of_the_openai_sdk_goes_on_where_it_was_and_takes_back(run: Run) -> None:
+    needed("agents", "openai-agents")
+    assert run("openai_agents_session.py") == [
+        "It rains.",
+        "Ask me tomorrow.",
+        "taken back: ['assistant', 'user']",
+        "6 items are left of 8",
+    ]
+    assert [event.replacement_items for event in logged().history().events if hasattr(event, "opaque")] == [
+        7,
+        6,
+    ]
+
+
+def test_a_session_of_the_claude_sdk_is_one_of_claude_code(run: Run) -> None:
+    needed("claude_agent_sdk", "claude-agent-sdk")
+    assert run("claude_agent_sdk_store.py") == ["['user', 'assistant']", "It does."]
+    (path,) = Path("sessions").glob("*/*.jsonl")
+    assert path.read_bytes().count(b"Does it build?") == 1
 
 
 def test_a_process_that_was_killed_in_a_tool_is_found_out(run: Run) -> None:
@@ -201,7 +226,7 @@ def real_calls(text: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(
-    "path", [path for path in EXAMPLES if path.stem != "custom_store"], ids=lambda path: path.stem
+    "path", [path for path in EXAMPLES if path.stem not in CALLS_NO_CLIENT], ids=lambda path: path.stem
 )
 def test_an_example_says_where_the_real_client_goes_and_that_takes_what_it_is_given(path: Path) -> None:
     text = path.read_text(encoding="utf-8")

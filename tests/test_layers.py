@@ -46,6 +46,8 @@ FLOORS: Final = {
     "_hosted": 3,
     "_pairing": 3,
     "_reading": 3,
+    "_recordfile": 3,
+    "_recordtree": 3,
     "_salvaging": 3,
     "_scanning": 3,
     "_zst": 3,
@@ -79,6 +81,7 @@ FLOORS: Final = {
     "testing": 5,
     "aio": 6,
     "cli": 6,
+    "adapters": 7,
 }
 """The floor of each module; a package is one, with all that is in it."""
 
@@ -92,6 +95,8 @@ IO: Final = frozenset(
         "_logfile.reader",
         "_logfile.writer",
         "_reading",
+        "_recordfile",
+        "_recordtree",
         "_salvaging",
         "_scanning",
         "cli.convert",
@@ -115,6 +120,8 @@ IO: Final = frozenset(
 """Who may read and write files."""
 
 OTHER_USES_OF_OS: Final = {
+    "adapters.claude_agent_sdk": {"PathLike"},
+    "adapters.openai_agents": {"PathLike"},
     "aio._order": {"getpid", "register_at_fork"},
     "aio.session": {"PathLike"},
     "entries": {"urandom"},
@@ -137,6 +144,8 @@ LAZY: Final = {
 """What is imported inside a function, because it is not always needed and takes long."""
 
 FOREIGN: Final = {
+    "agents": "adapters.openai_agents",
+    **dict.fromkeys(("anyio", "claude_agent_sdk"), "adapters.claude_agent_sdk"),
     "click": "cli",
     "compression": "_zst",  # of Python itself from 3.14 on
     "filelock": "_logfile.lock",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .boundary import is_last_word
 from .entries import CompactionEntry, Entry
 
 __all__ = ["BoundarySearch", "active_from"]
@@ -12,9 +13,9 @@ __all__ = ["BoundarySearch", "active_from"]
 class BoundarySearch:
     """Is shown entries from the last one back, and says when all that counts was seen.
 
-    That is the newest compaction with a summary that is not blank, and the first entry that
-    it, or a newer compaction without such a summary, keeps. A compaction that has only a
-    replacement is not enough: a target that cannot read that needs the boundary before.
+    That is the newest compaction with a summary that is not blank, or one that is the last word,
+    and the first entry that it, or a newer compaction that is neither, keeps. A compaction that
+    has only a replacement is not enough: a target that cannot read that needs the boundary before.
     """
 
     def __init__(self) -> None:
@@ -25,7 +26,7 @@ class BoundarySearch:
         """Whether ``entry``, the one before those shown so far, is the last that counts."""
         self._awaited.discard(entry.id)
         if not self._found and isinstance(entry, CompactionEntry):
-            self._found = bool(entry.compaction.summary.strip())
+            self._found = bool(entry.compaction.summary.strip()) or is_last_word(entry.compaction)
             if entry.compaction.first_kept_entry_id:
                 self._awaited.add(entry.compaction.first_kept_entry_id)
         return self._found and not self._awaited

@@ -113,6 +113,8 @@ def compaction_words(event: Compacted) -> str:
     if event.replacement_items:
         private = f", {PRIVATE} whole" if event.opaque else ""
         notes.append(f"{counted(event.replacement_items, 'item')} in place of what was before{private}")
+    elif event.emptied:
+        notes.append("nothing in place of what was before")
     if event.first_kept:
         notes.append(f"kept from entry {event.first_kept} on")
     return "; ".join(notes)

@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from .entries import CompactionEntry, Entry, Item, MessageEntry
+from .entries import Compaction, CompactionEntry, Entry, Item, MessageEntry
 from .errors import BoundaryError
 
 __all__ = [
+    "NOTHING",
     "SUMMARY_PREFIX",
     "SUMMARY_SUFFIX",
     "first_kept",
+    "in_place",
+    "is_last_word",
     "kept_items",
     "messages",
     "newest_compaction",
@@ -29,6 +32,21 @@ SUMMARY_PREFIX: Final = (
 
 SUMMARY_SUFFIX: Final = "\n</summary>"
 """What stands after it."""
+
+
+NOTHING: Final[Item] = {"role": "user", "content": ""}
+"""What a replacement begins with that is the last word: nothing before it counts, be it also that
+nothing else is in the replacement, or nothing that a target can read. It is no item itself."""
+
+
+def is_last_word(compaction: Compaction) -> bool:
+    """Whether no boundary before this one counts, whatever can be read of it; see :data:`NOTHING`."""
+    return compaction.replacement[:1] == (NOTHING,)
+
+
+def in_place(compaction: Compaction) -> tuple[Item, ...]:
+    """The items of a compaction's replacement."""
+    return compaction.replacement[1:] if is_last_word(compaction) else compaction.replacement
 
 
 def summary_message(summary: str) -> Item:
@@ -82,7 +100,7 @@ def kept_items(entries: Sequence[Entry]) -> list[Item]:
         entry = entries[at]
         assert isinstance(entry, CompactionEntry)
         if entry.compaction.replacement:
-            head = list(entry.compaction.replacement)
+            head = list(in_place(entry.compaction))
         elif entry.compaction.summary:
             # A summary of white space is one too: only an empty one tells nothing.
             head = [summary_message(entry.compaction.summary)]

@@ -35,7 +35,15 @@ from ._pairing import (
 from ._pieces import Piece, Why
 from .apis import Api, api_for
 from .apis._base import Notes, has_surrogate, with_clean_text
-from .boundary import SUMMARY_PREFIX, SUMMARY_SUFFIX, first_kept, newest_compaction, summary_message
+from .boundary import (
+    SUMMARY_PREFIX,
+    SUMMARY_SUFFIX,
+    first_kept,
+    in_place,
+    is_last_word,
+    newest_compaction,
+    summary_message,
+)
 from .entries import (
     Compaction,
     CompactionEntry,
@@ -344,7 +352,7 @@ def _boundary(
         entry = live[at]
         assert isinstance(entry, CompactionEntry)
         head = _in_place_of(entry, target, changes)
-        if head:
+        if head or is_last_word(entry.compaction):
             break
         changes.append(
             Change(
@@ -375,7 +383,7 @@ def _boundary(
 def _in_place_of(entry: CompactionEntry, target: Target | None, changes: list[Change]) -> list[Piece]:
     """What stands for what was compacted; nothing, if none of it can be sent."""
     compaction = entry.compaction
-    whole = [Piece(item, (entry.id,), "replacement", compaction.family) for item in compaction.replacement]
+    whole = [Piece(item, (entry.id,), "replacement", compaction.family) for item in in_place(compaction)]
     if target is None or target.can_read(compaction.family):
         portable = whole
     else:

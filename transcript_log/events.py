@@ -177,6 +177,7 @@ class Compacted(_Event):
 
     ``replacement_items`` counts the items put in their place; ``opaque`` is True if one of
     them can only be read by its producer. ``first_kept`` is the earliest entry that stays.
+    ``emptied`` is True where nothing is left of the conversation before.
     """
 
     summary: str
@@ -185,6 +186,7 @@ class Compacted(_Event):
     tokens_after: int
     replacement_items: int
     opaque: bool
+    emptied: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -322,6 +324,7 @@ def history_json(event: Event) -> dict[str, Json]:
                 "tokens_after": event.tokens_after,
                 "replacement_items": event.replacement_items,
                 "opaque": event.opaque,
+                "emptied": event.emptied,
             }
         case Attached():
             out |= {

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias, assert_never
 
 from . import items
+from .boundary import in_place, is_last_word
 from .codec import read_outcome, read_started
 from .entries import (
     CompactionEntry,
@@ -338,8 +339,10 @@ def _compacted(entry: CompactionEntry, turn: int) -> Compacted:
         first_kept=compaction.first_kept_entry_id,
         tokens_before=compaction.tokens_before,
         tokens_after=compaction.tokens_after,
-        replacement_items=len(compaction.replacement),
+        replacement_items=len(in_place(compaction)),
         opaque=any(items.has_opaque(item) for item in compaction.replacement),
+        emptied=is_last_word(compaction)
+        and not (in_place(compaction) or compaction.summary.strip() or compaction.first_kept_entry_id),
     )
 
 

@@ -46,6 +46,7 @@ from ..session import (
     Mode,
     OpenCall,
     Recorded,
+    Revise,
     RunRecorder,
     Session,
     Weigh,
@@ -197,6 +198,10 @@ class AsyncSession:
         """As :meth:`transcript_log.Session.entries`."""
         return await self._do(self._session.entries)
 
+    async def items(self) -> tuple[Item, ...]:
+        """As :meth:`transcript_log.Session.items`."""
+        return await self._do(self._session.items)
+
     async def context(self, target: Target, *, strict: bool = False, attachments: bool = False) -> Context:
         """As :meth:`transcript_log.Session.context`."""
         return await self._do(self._session.context, target, strict=strict, attachments=attachments)
@@ -286,6 +291,10 @@ class AsyncSession:
                 return
             raise
         await self._do(manager.__exit__, None, None, None)
+
+    async def revise(self, revise: Revise, *, target: Target | None = None) -> CompactionEntry | None:
+        """As :meth:`transcript_log.Session.revise`; ``revise`` is called in a thread."""
+        return await self._do(self._session.revise, revise, target=target)
 
     async def retry(self, error: BaseException) -> tuple[Entry, ...]:
         """As :meth:`transcript_log.Session.retry`."""

@@ -17,6 +17,7 @@ from hashlib import sha256
 from typing import Any, Final, Literal, NamedTuple, NoReturn
 
 from .. import _json
+from .._logfile.seal import is_intact, is_sealed
 from ..entries import Detail, Entry, Header, Json, OpaqueEntry
 from ..errors import EntryError
 from ..findings import Finding
@@ -186,6 +187,8 @@ class SourceLines:
             else:
                 if type(value) is dict:
                     self.records += 1
+                    if "crc" in value:
+                        self._unseal(value, text.rstrip(_SPACE), number, offset)
                     yield new(SourceRecord, (value, number, offset, is_doubtful))
                 else:
                     self._tell("no-record", "warning", "the line is JSON, but no object", number, offset)
@@ -233,6 +236,15 @@ class SourceLines:
             read = f"the {number_of} before the fault were read" if found else "nothing of it was read"
             self._tell("broken-line", "error", f"the line is not JSON; {read}", number, offset)
         return found
+
+    def _unseal(self, value: dict[str, Json], text: bytes, line: int, offset: int) -> None:
+        """Take out the seal of a record that this package has kept for another program."""
+        if not is_sealed(text):
+            return
+        if is_intact(text):
+            del value["crc"]
+        else:
+            self._tell("checksum", "error", "the line is not as it was written here", line, offset)
 
     def _tell(
         self, rule: str, severity: Literal["error", "warning", "note"], message: str, line: int, offset: int

@@ -7,6 +7,7 @@ from .calls import CallRecorder, OpenCall
 from .compacting import CompactionPlan, Weigh
 from .facade import Session
 from .recording import Recorded
+from .revising import Revise
 from .runs import RunRecorder
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Mode",
     "OpenCall",
     "Recorded",
+    "Revise",
     "RunRecorder",
     "Session",
     "Weigh",

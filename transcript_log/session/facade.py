@@ -58,6 +58,7 @@ from .recording import (
     response_of,
     unpublished,
 )
+from .revising import Revise, live_items, put_revision
 from .runs import RunRecorder
 
 __all__ = ["Session"]
@@ -213,6 +214,15 @@ class Session:
         with self._log.lock:
             self._log.refresh()
             return tuple(self._log.entries)
+
+    def items(self) -> tuple[Item, ...]:
+        """What the conversation holds now: the items that the newest boundary leaves, as they were added.
+
+        A summary is a message of the user there; what was broken off is not among them.
+        """
+        with self._log.lock:
+            self._log.refresh()
+            return live_items(self._log.entries)
 
     def context(self, target: Target, *, strict: bool = False, attachments: bool = False) -> Context:
         """What the model is sent next.
@@ -465,6 +475,27 @@ class Session:
             raise EntryError("$", f"a {type(error).__name__} carries nothing to write")
         self._writer.write_again(entries, details, getattr(error, "after", None))
         return tuple(entries)
+
+    def revise(self, revise: Revise, *, target: Target | None = None) -> CompactionEntry | None:
+        """Take items of the conversation back, or put others in their place.
+
+        Nothing leaves the log: what is to be held is appended, as a compaction without a summary,
+        and the history shows both. It takes as many bytes as the items before the first one that
+        can stay where it is.
+
+        Args:
+            revise: Given the items as :meth:`items` has them, gives those that are to be there: the
+                same objects where they stay. Called again if others write in between.
+            target: Who made what is private in items that are new.
+
+        Returns:
+            The entry; None if nothing was to be changed.
+
+        Raises:
+            FamilyRequiredError: Something in a new item is private, and there is no target.
+            EntryError: A new item cannot be stored.
+        """
+        return put_revision(self._writer, revise, target)
 
     # ------------------------------------------------------------------------ compacting
 
