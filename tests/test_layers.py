@@ -77,6 +77,7 @@ FLOORS: Final = {
     "redaction": 5,
     "session": 5,
     "testing": 5,
+    "adapters": 6,
     "aio": 6,
     "cli": 6,
     "adapters": 7,
@@ -144,6 +145,7 @@ FOREIGN: Final = {
     "compression": "_zst",  # of Python itself from 3.14 on
     "filelock": "_logfile.lock",
     "genai_prices": "costs",
+    **dict.fromkeys(("langchain_core", "pydantic_ai"), "adapters"),
     **dict.fromkeys(("jinja2", "markdown_it", "markupsafe", "pygments"), "exporters"),
     "orjson": "",
     "zstandard": "_zst",
@@ -169,7 +171,7 @@ PROVIDER_WORDS: Final = frozenset(
 )
 """Words of providers, which only some modules spell."""
 
-SPELLERS: Final = frozenset({"apis", "exporters", "importers", "items", "response"})
+SPELLERS: Final = frozenset({"adapters", "apis", "exporters", "importers", "items", "response"})
 """Whose business they are."""
 
 SPELLED_TOO: Final = {"counts": {"toolResult"}, "testing": {"encrypted_content"}}
