@@ -33,7 +33,7 @@ from ..session import LogView
 from ..session.recording import request_detail
 from ..store import DetailKey
 from ._kept import Texts, folded, unfolded
-from ._speech import Hosted, Other, Output, Speech, output_item, said
+from ._speech import Block, Call, Hosted, Other, Output, Speech, Thought, output_item, said
 
 __all__ = [
     "Draft",
@@ -342,8 +342,14 @@ def unsaid(spoken: Spoken, what: str) -> Change:
     return Change(kind="left-out", rule="form", message=what, entry=spoken.place, item=item)
 
 
-def why_unsaid(block: Hosted | Other) -> str:
+def why_unsaid(block: Block) -> str:
     """Why a block is left out."""
-    if isinstance(block, Hosted):
-        return f"{block.name!r} was run by the provider: it is no part of this history"
-    return f"a part of type {block.block.get('type')!r} has no form here"
+    match block:
+        case Hosted(name=name):
+            return f"{name!r} was run by the provider, and has no form here"
+        case Other(block={"type": str(kind)}):
+            return f"a part of type {kind!r} has no form here"
+        case Thought() | Call():
+            return "a call, or what was thought, in a message that is no model's"
+        case _:
+            return "what it shows is not there"

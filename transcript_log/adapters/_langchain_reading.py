@@ -64,7 +64,7 @@ class _Reading:
                         content=_content(given),
                         tool_call_id=block.id,
                         name=block.name or self._names.get(block.id),
-                        status="error" if block.is_error else "success",
+                        status="error" if block.is_error or piece.is_stand_in else "success",
                     )
                 )
             else:

@@ -50,9 +50,18 @@ def dumped(message: BaseMessage, where: str) -> Json:
     Raises:
         EntryError: It holds what JSON does not give back.
     """
-    form = message_to_dict(message)
+    form = _plain(message_to_dict(message))
     _json.encode(form, where)
     return form
+
+
+def _plain(value: Any) -> Json:
+    """A value with text as text: what LangChain calls the text of a message is of a class of its own."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    if type(value) is dict:
+        return {key: _plain(one) for key, one in value.items()}
+    return [_plain(one) for one in value] if type(value) is list else value
 
 
 def loaded(form: Json) -> BaseMessage:
@@ -95,7 +104,7 @@ def items_of(message: BaseMessage, target_of: TargetOf) -> list[DraftItem]:
             output = Output(message.tool_call_id, message.name or "", tuple(_given(message)), failed)
             return [DraftItem(said=output, outcome=ToolOutcome(status="failed" if failed else "success"))]
         case FunctionMessage():
-            said = {"role": "function", "name": message.name, "content": message.text}
+            said = {"role": "function", "name": message.name, "content": _plain(message.text)}
             return [DraftItem(said=said)]
         case SystemMessage():
             speaker = "system"
@@ -103,7 +112,7 @@ def items_of(message: BaseMessage, target_of: TargetOf) -> list[DraftItem]:
             speaker = message.role if message.role in _SPEAKERS else "user"
         case _:
             speaker = "user"
-    blocks = [*_blocks(message)] if message.type != "remove" else []
+    blocks = [*_blocks(message)]
     if speaker == "assistant":
         return [DraftItem(said=item) for item in answer_items(blocks, "openai-chat")]
     return [DraftItem(said=message_item(speaker, blocks))]
@@ -137,10 +146,10 @@ def _given(message: BaseMessage) -> Iterator[Text | Image | File | Other]:
 def _blocks(message: BaseMessage) -> Iterator[Block]:
     """What a message says, as LangChain's own standard blocks tell it of any provider's."""
     if isinstance(message.content, str) and not isinstance(message, AIMessage):
-        yield Text(message.content)
+        yield Text(str.__str__(message.content))
         return
     for block in message.content_blocks:
-        yield from _block(block)
+        yield from _block(_plain(dict(block)))
 
 
 def _block(block: Mapping[str, Any]) -> Iterator[Block]:
