@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from frameworks import needed
+from extras import needed
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,7 +21,7 @@ from transcript_log.entries import Entry, MessageEntry
 from transcript_log.errors import EntryError
 from transcript_log.stats import find_spent
 
-needed("langchain_core")
+needed("langchain_core", "langchain")
 from langchain_core import messages as lc  # noqa: E402
 from langchain_core.language_models import GenericFakeChatModel  # noqa: E402
 from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder  # noqa: E402
@@ -495,7 +495,7 @@ def test_an_imported_session_is_read_and_its_calls_are_there(path: Path) -> None
 
 
 def test_what_one_adapter_wrote_the_other_reads() -> None:
-    needed("pydantic_ai")
+    needed("pydantic_ai", "pydantic-ai")
     from pydantic_ai import messages as ai
 
     from transcript_log.adapters import pydantic_ai

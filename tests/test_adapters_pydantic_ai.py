@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from frameworks import needed
+from extras import needed
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,7 +33,7 @@ from transcript_log.redaction import redact
 from transcript_log.sent import request_at
 from transcript_log.stats import find_spent
 
-needed("pydantic_ai")
+needed("pydantic_ai", "pydantic-ai")
 from pydantic_ai import Agent, BinaryContent, DeferredToolRequests, DeferredToolResults, ModelRetry  # noqa: E402
 from pydantic_ai import messages as ai  # noqa: E402
 from pydantic_ai.models.function import AgentInfo, FunctionModel  # noqa: E402

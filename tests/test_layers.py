@@ -77,7 +77,6 @@ FLOORS: Final = {
     "redaction": 5,
     "session": 5,
     "testing": 5,
-    "adapters": 6,
     "aio": 6,
     "cli": 6,
     "adapters": 7,

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Final, Generic, TypeVar
 
 from .. import items
+from ..boundary import NOTHING
 from ..codec import outcome_payload
 from ..context import ContextRow, build_context, live_rows
 from ..entries import (
@@ -49,9 +50,6 @@ __all__ = [
 ]
 
 M = TypeVar("M")
-
-_NOTHING: Final[Item] = {"role": "user", "content": []}
-"""Stands in the place of all messages once they are cleared: no API is sent a message without content."""
 
 
 # ------------------------------------------------------------------------------- adding
@@ -131,7 +129,7 @@ def clearing(view: LogView) -> tuple[list[Entry], list[Detail]]:
     """The batch after which no message is in the history; empty where none is now."""
     if not any(_counts(row) for row in live_rows(view.entries)):
         return [], []
-    made = Compaction(summary="", replacement=(_NOTHING,))
+    made = Compaction(summary="", replacement=(NOTHING,))
     return [new_compaction(made, clock=view.clock, id_source=view.new_id)], []
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from langchain_core.messages import (
     AIMessage,
@@ -36,10 +36,7 @@ from ._speech import (
     message_item,
 )
 
-__all__ = ["TargetOf", "dumped", "items_of", "loaded", "target_of_message"]
-
-TargetOf: TypeAlias = Callable[[AIMessage], Target | None]
-"""Says who made a message, and so can read what is private in it; None: nobody knows."""
+__all__ = ["dumped", "items_of", "loaded", "target_of_message"]
 
 _SPEAKERS: Final = frozenset({"assistant", "developer", "system", "user"})
 
@@ -94,7 +91,7 @@ def target_of_message(message: AIMessage) -> Target | None:
 # -------------------------------------------------------------------------------- items
 
 
-def items_of(message: BaseMessage, target_of: TargetOf) -> list[DraftItem]:
+def items_of(message: BaseMessage, target_of: Callable[[AIMessage], Target | None]) -> list[DraftItem]:
     """The items that say what a message says; an empty message where it says nothing."""
     match message:
         case AIMessage():

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelRequest, ModelResponse
 
@@ -27,10 +27,7 @@ from ._speech import (
     message_item,
 )
 
-__all__ = ["TargetOf", "dumped", "loaded", "request_items", "response_items", "target_of_response"]
-
-TargetOf: TypeAlias = Callable[[ModelResponse], Target | None]
-"""Says who made a response, and so can read what is private in it; None: nobody knows."""
+__all__ = ["dumped", "loaded", "request_items", "response_items", "target_of_response"]
 
 _GOOGLE: Final = ("google", "gemini", "vertex")
 _OUTCOMES: Final = {

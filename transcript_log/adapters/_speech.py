@@ -137,8 +137,18 @@ class Speech:
 # ------------------------------------------------------------------------------- writing
 
 
+_OF_A_MODEL: Final = (Call, Hosted, Thought)
+
+
 def message_item(speaker: str, blocks: Sequence[Block]) -> Item:
-    """A message of somebody who is no model: of the user, of the program."""
+    """A message of somebody who is no model: of the user, of the program.
+
+    Of what only a model can say, the kind alone is told.
+    """
+    blocks = [
+        Other({"type": type(block).__name__.lower()}) if isinstance(block, _OF_A_MODEL) else block
+        for block in blocks
+    ]
     match blocks:
         case [Text(text=text)]:
             return {"role": speaker, "content": text}

@@ -12,13 +12,14 @@ the same, and what of it has no form there is told. Needs the extra ``langchain`
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from ..aio import AsyncSession
 from ..entries import Detail, Entry, Json
 from ..errors import EntryError
+from ..families import Target
 from ..findings import Change
 from ..session import LogView, Session
 from ..store import DetailKey
@@ -26,7 +27,7 @@ from ._history import Draft, clearing, drafted, recalled
 
 try:
     from langchain_core.chat_history import BaseChatMessageHistory
-    from langchain_core.messages import BaseMessage
+    from langchain_core.messages import AIMessage, BaseMessage
 except ImportError as missing:
     raise ImportError(
         "transcript_log.adapters.langchain needs the extra 'langchain':"
@@ -34,12 +35,15 @@ except ImportError as missing:
     ) from missing
 
 from ._langchain_reading import messages_of
-from ._langchain_writing import TargetOf, dumped, items_of, loaded, target_of_message
+from ._langchain_writing import dumped, items_of, loaded, target_of_message
 
 __all__ = ["MessagesRead", "SessionChatMessageHistory", "TargetOf", "read_messages", "target_of_message"]
 
 _NAME: Final = "langchain"
 """Under which the sidecar keeps what LangChain wants back."""
+
+TargetOf: TypeAlias = Callable[[AIMessage], Target | None]
+"""Says who made a message, and so can read what is private in it; None: nobody knows."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,20 +13,21 @@ the same, and what of it has no form there is told. Needs the extra ``pydantic-a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from ..aio import AsyncSession
 from ..entries import Detail, Entry, Json
 from ..errors import EntryError
+from ..families import Target
 from ..findings import Change
 from ..session import LogView
 from ..store import DetailKey
 from ._history import Draft, clearing, drafted, recalled
 
 try:
-    from pydantic_ai.messages import ModelMessage, ModelRequest
+    from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
 except ImportError as missing:
     raise ImportError(
         "transcript_log.adapters.pydantic_ai needs the extra 'pydantic-ai':"
@@ -34,12 +35,15 @@ except ImportError as missing:
     ) from missing
 
 from ._pydantic_ai_reading import messages_of
-from ._pydantic_ai_writing import TargetOf, dumped, loaded, request_items, response_items, target_of_response
+from ._pydantic_ai_writing import dumped, loaded, request_items, response_items, target_of_response
 
 __all__ = ["MessageHistory", "MessagesRead", "TargetOf", "read_messages", "target_of_response"]
 
 _NAME: Final = "pydantic-ai"
 """Under which the sidecar keeps what pydantic-ai wants back."""
+
+TargetOf: TypeAlias = Callable[[ModelResponse], Target | None]
+"""Says who made a response, and so can read what is private in it; None: nobody knows."""
 
 
 @dataclass(frozen=True, slots=True)
