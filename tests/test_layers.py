@@ -74,12 +74,14 @@ FLOORS: Final = {
     "listing": 5,
     "sent": 5,
     "places": 5,
+    "recorded": 5,
     "redaction": 5,
     "session": 5,
     "testing": 5,
     "aio": 6,
     "cli": 6,
     "adapters": 7,
+    "pytest_plugin": 7,
 }
 """The floor of each module; a package is one, with all that is in it."""
 
@@ -109,6 +111,7 @@ IO: Final = frozenset(
         "jsonl",
         "listing",
         "places",
+        "pytest_plugin",
     }
 )
 """Who may read and write files."""
@@ -134,6 +137,7 @@ LAZY: Final = {
     "costs": {"genai_prices"},
     "exporters._rich": {"markdown_it", "pygments"},
     "exporters.html": {"jinja2", "markupsafe", "pygments"},
+    "pytest_plugin": {""},  # pytest imports it whether or not a test wants it
 }
 """What is imported inside a function, because it is not always needed and takes long."""
 
@@ -147,6 +151,7 @@ FOREIGN: Final = {
     **dict.fromkeys(("langchain_core", "pydantic_ai"), "adapters"),
     **dict.fromkeys(("jinja2", "markdown_it", "markupsafe", "pygments"), "exporters"),
     "orjson": "",
+    "pytest": "pytest_plugin",
     "zstandard": "_zst",
 }
 """What does not come with Python, and the part that alone may import it."""

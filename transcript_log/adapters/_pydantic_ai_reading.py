@@ -102,14 +102,15 @@ class _Reading:
 
     def answer(self, piece: Spoken) -> None:
         """What a model said."""
-        self._end_request()
         entry = piece.entry
         if entry is None or entry.response is not None or self._response is None:
             self._end_answer()
             self._response = entry
         provider = provider_of(entry)
-        for block in piece.speech.blocks:
-            self._answered += self._parts(block, piece, provider)
+        parts = [part for block in piece.speech.blocks for part in self._parts(block, piece, provider)]
+        if parts:
+            self._end_request()
+            self._answered += parts
 
     def end(self) -> None:
         """No more follows on either side."""
