@@ -13,9 +13,10 @@ and where it asks less often or more often. ``recorded_session`` is a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -55,15 +56,17 @@ def recorded_session(request: pytest.FixtureRequest, normalize_recorded: Normali
 
     marker = request.node.get_closest_marker(_MARKER)
     if marker is None:
-        pytest.fail(f"mark the test with @pytest.mark.{_MARKER}(path): which session is to be played?", False)
+        pytest.fail(
+            f"mark the test with @pytest.mark.{_MARKER}(path): which session is to be played?", pytrace=False
+        )
     path, target, attachments = _arguments(*marker.args, **marker.kwargs)
-    found = Path(request.node.path).parent / path
+    found = str(Path(request.node.path).parent / path)
     try:
-        session = open_session(str(found))
+        session = open_session(found)
         return RecordedSession(
             session.entries,
             session.details,
-            target=target,
+            target=_target(target) if isinstance(target, str) else target,
             normalize=normalize_recorded,
             attachments=attachments,
         )
@@ -72,14 +75,20 @@ def recorded_session(request: pytest.FixtureRequest, normalize_recorded: Normali
 
 
 def _arguments(
-    path: Any, *, target: Target | str | None = None, attachments: bool = False
-) -> tuple[Path, Target | None, bool]:
-    if isinstance(target, str):
-        from .families import Target  # noqa: PLC0415
+    path: str | os.PathLike[str], *, target: Target | str | None = None, attachments: bool = False
+) -> tuple[str | os.PathLike[str], Target | str | None, bool]:
+    """The arguments of the marker."""
+    return path, target, attachments
 
-        api, _, model = target.partition("/")
-        target = Target(api, model)
-    return Path(path), target, attachments
+
+def _target(named: str) -> Target:
+    from .errors import TargetError  # noqa: PLC0415
+    from .families import Target  # noqa: PLC0415
+
+    api, slash, model = named.partition("/")  # a model's name may hold more of them
+    if not slash:
+        raise TargetError(named, "a target is API/MODEL, as in openai-chat/gpt-5")
+    return Target(api, model)
 
 
 @pytest.hookimpl(wrapper=True)
