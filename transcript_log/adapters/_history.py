@@ -18,6 +18,7 @@ from ..codec import outcome_payload
 from ..context import ContextRow, build_context, live_rows
 from ..entries import (
     Compaction,
+    CompactionEntry,
     Detail,
     Entry,
     Item,
@@ -210,21 +211,27 @@ class Kept(Generic[M]):
     __hash__ = None  # type: ignore[assignment]  # it may be anything
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Spoken:
-    """What an item says that the framework did not add.
+    """What an item says that the framework did not add, or that is no longer in its form.
 
     Attributes:
         speech: What it says.
-        entry: The entry that it is of; None for what is of none.
-        place: The id of the entry, or of the compaction that it stands in the place of.
+        item: The item.
+        place: The entry that it is of, or the compaction that put it there.
+        timestamp: When that was made; None where nobody knows.
+        family: Who can read what is private in it.
+        response: The response that begins with it.
         is_stand_in: It was made up for an output that nobody recorded.
     """
 
     speech: Speech
-    entry: MessageEntry | None
+    item: Item
     place: str | None
-    is_stand_in: bool = False
+    timestamp: datetime | None
+    family: str | None
+    response: ResponseRecord | None
+    is_stand_in: bool
 
     __hash__ = None  # type: ignore[assignment]  # items are dicts
 
@@ -258,7 +265,7 @@ def recalled(
     """
     rows = live_rows(entries)
     changes: list[Change] = []
-    by_id = {entry.id: entry for entry in entries if isinstance(entry, MessageEntry)}
+    by_id = {entry.id: entry for entry in entries}
     texts: Texts = {
         key.removeprefix("text:"): str(payload.get("data"))
         for (key, _), payload in details.items()
@@ -270,22 +277,46 @@ def recalled(
         return [Kept(group.message) for group in groups], changes
     context = build_context(entries, None, details=details)
     changes += [change for change in context.changes if change.entry not in own]
+    changes += _repeated(rows, details, name)
     places = {source: n for n, row in reversed([*enumerate(context.rows)]) for source in row.entries}
     found: list[tuple[int, int, Kept[M] | Spoken]] = [
         (_place(group, rows, places, len(context.rows)), 0, Kept(group.message)) for group in groups
     ]
     for number, row in enumerate(context.rows):
         if row.entry not in own and _counts(row):
-            entry = by_id.get(row.entry or "")
-            made_up = row.why == "stand-in" or (entry is not None and entry.stand_in)
-            found.append((number, 1, Spoken(said(row.item), entry, row.entry, made_up)))
+            found.append((number, 1, _spoken(row, by_id.get(row.entry or ""))))
     found.sort(key=lambda one: one[:2])
     return [one for _, _, one in found], changes
 
 
+def _repeated(rows: Sequence[ContextRow], details: Mapping[DetailKey, Json], name: str) -> Iterator[Change]:
+    """What tells that messages stand in the replacement of a compaction, where they have no form."""
+    if any(key == _form_id(name) for key, _ in details):
+        for place in dict.fromkeys(row.entry for row in rows if row.why == "replacement" and _counts(row)):
+            why = f"what it repeats has no longer the form that {name} gave it: it is read anew"
+            yield Change(kind="rewritten", rule="form", message=why, entry=place)
+
+
+def _spoken(row: ContextRow, entry: Entry | None) -> Spoken:
+    """What a row of a context says."""
+    message = entry if isinstance(entry, MessageEntry) and row.why != "stand-in" else None
+    family = entry.family if isinstance(entry, MessageEntry) else None
+    if isinstance(entry, CompactionEntry):
+        family = entry.compaction.family
+    return Spoken(
+        speech=said(row.item),
+        item=row.item,
+        place=row.entry,
+        timestamp=None if entry is None else entry.timestamp,
+        family=family,
+        response=None if message is None else message.response,
+        is_stand_in=row.why == "stand-in" or (message is not None and message.stand_in),
+    )
+
+
 def _groups(
     rows: Sequence[ContextRow],
-    by_id: Mapping[str, MessageEntry],
+    by_id: Mapping[str, Entry],
     details: Mapping[DetailKey, Json],
     name: str,
     load: Callable[[Json], M],
@@ -305,7 +336,8 @@ def _groups(
             ids = [*data["entries"]]
             if not ids or [one.entry for one in rows[at - 1 : at - 1 + len(ids)]] != ids:
                 raise ValueError("not all of it is there")
-            form = unfolded(data["message"], [by_id[one].message for one in ids], texts)
+            held = [one.message for key in ids if isinstance(one := by_id[key], MessageEntry)]
+            form = unfolded(data["message"], held, texts)
             message = load(form)
         except (LookupError, TypeError, ValueError) as error:
             why = f"the form that {name} gave it cannot be read ({type(error).__name__}): it is read anew"
@@ -326,18 +358,17 @@ def _place(group: _Group[M], rows: Sequence[ContextRow], places: Mapping[str, in
 _PROVIDERS: Final = {"openai-responses": "openai", "openai-chat": "openai", "anthropic-messages": "anthropic"}
 
 
-def provider_of(entry: MessageEntry | None) -> str | None:
-    """The provider that an entry's family names, in the words of frameworks; None where it names none."""
-    if entry is None or entry.family is None:
+def provider_of(family: str | None) -> str | None:
+    """The provider that a family names, in the words of frameworks; None where it names none."""
+    if family is None:
         return None
-    api, platform, *_ = [*entry.family.split("/"), "direct"]
+    api, platform, *_ = [*family.split("/"), "direct"]
     return _PROVIDERS.get(api) if platform == "direct" else platform
 
 
 def unsaid(spoken: Spoken, what: str) -> Change:
     """The change that tells of something in an item that a framework has no form for."""
-    item = None if spoken.entry is None else spoken.entry.message
-    return Change(kind="left-out", rule="form", message=what, entry=spoken.place, item=item)
+    return Change(kind="left-out", rule="form", message=what, entry=spoken.place, item=spoken.item)
 
 
 def why_unsaid(block: Block) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from ..apis import _neutral as neutral
-from ..entries import MessageEntry, RecordedUsage
+from ..entries import RecordedUsage
 from ..families import target_of
 from ..findings import Change
 from ._history import Kept, Spoken, provider_of, unsaid, why_unsaid
@@ -43,7 +43,7 @@ class _Reading:
         self.changes: Final[list[Change]] = []
         self._names: Final[dict[str, str]] = {}
         self._answered: list[_Block] = []
-        self._response: MessageEntry | None = None
+        self._response: Spoken | None = None
 
     def take(self, message: BaseMessage) -> None:
         """A message as it was added."""
@@ -76,10 +76,9 @@ class _Reading:
 
     def answer(self, piece: Spoken) -> None:
         """What a model said."""
-        entry = piece.entry
-        if entry is None or entry.response is not None or self._response is None:
+        if piece.response is not None or self._response is None:
             self.end()
-            self._response = entry
+            self._response = piece
         for block in piece.speech.blocks:
             self._answered += self._parts(block, piece)
 
@@ -98,7 +97,7 @@ class _Reading:
                     "value": {"type": "redacted_thinking", "data": block.signature},
                 }
             case Thought():
-                word = "encrypted_content" if _api(piece.entry) == "openai-responses" else "signature"
+                word = "encrypted_content" if _api(piece) == "openai-responses" else "signature"
                 sealed = {"extras": {word: block.signature}} if block.signature else {}
                 named = {"id": block.id} if block.id else {}
                 yield {"type": "reasoning", "reasoning": block.text, **named, **sealed}
@@ -141,15 +140,16 @@ def _content(blocks: Sequence[_Block]) -> Any:
     return [*blocks]
 
 
-def _api(entry: MessageEntry | None) -> str:
-    return "" if entry is None or entry.family is None else entry.family.partition("/")[0]
+def _api(piece: Spoken) -> str:
+    return "" if piece.family is None else piece.family.partition("/")[0]
 
 
-def _message(blocks: Sequence[_Block], entry: MessageEntry | None) -> AIMessage:
-    record = None if entry is None else entry.response
-    target = None if entry is None or entry.family is None else target_of(entry.family)
+def _message(blocks: Sequence[_Block], piece: Spoken | None) -> AIMessage:
+    record = None if piece is None else piece.response
+    family = None if piece is None else piece.family
+    target = None if family is None else target_of(family)
     told: dict[str, Any] = {}
-    provider = provider_of(entry) or (None if record is None else record.provider)
+    provider = provider_of(family) or (None if record is None else record.provider)
     if provider is not None:
         told["model_provider"] = provider
     model = record.model if record is not None and record.model is not None else None

@@ -28,7 +28,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.usage import RequestUsage
 
-from ..entries import MessageEntry, RecordedUsage
+from ..entries import RecordedUsage
 from ..families import target_of
 from ..findings import Change
 from ._history import Kept, Spoken, provider_of, unsaid, why_unsaid
@@ -73,7 +73,7 @@ class _Reading:
         self._asked: list[ModelRequestPart] = []
         self._asked_at: datetime | None = None
         self._answered: list[ModelResponsePart] = []
-        self._response: MessageEntry | None = None
+        self._response: Spoken | None = None
 
     def take(self, message: ModelMessage) -> None:
         """A message as it was added."""
@@ -85,7 +85,7 @@ class _Reading:
     def ask(self, piece: Spoken) -> None:
         """What a user, a program or a tool said."""
         self._end_answer()
-        moment = (piece.entry and piece.entry.timestamp) or _UNKNOWN_TIME
+        moment = piece.timestamp or _UNKNOWN_TIME
         shown: list[UserContent] = []
         for block in piece.speech.blocks:
             if isinstance(block, Output):
@@ -102,11 +102,10 @@ class _Reading:
 
     def answer(self, piece: Spoken) -> None:
         """What a model said."""
-        entry = piece.entry
-        if entry is None or entry.response is not None or self._response is None:
+        if piece.response is not None or self._response is None:
             self._end_answer()
-            self._response = entry
-        provider = provider_of(entry)
+            self._response = piece
+        provider = provider_of(piece.family)
         parts = [part for block in piece.speech.blocks for part in self._parts(block, piece, provider)]
         if parts:
             self._end_request()
@@ -198,12 +197,13 @@ def _binary(data: str, media_type: str) -> BinaryContent | None:
     return BinaryContent.narrow_type(BinaryContent(raw, media_type=media_type))
 
 
-def _response(parts: list[ModelResponsePart], entry: MessageEntry | None) -> ModelResponse:
-    record = None if entry is None else entry.response
+def _response(parts: list[ModelResponsePart], piece: Spoken | None) -> ModelResponse:
+    record = None if piece is None else piece.response
+    family = None if piece is None else piece.family
     finish: Any = (
         None if record is None or record.finish_reason is None else _FINISHES.get(record.finish_reason)
     )
-    target = None if entry is None or entry.family is None else target_of(entry.family)
+    target = None if family is None else target_of(family)
     model = None if target is None else target.model
     if record is not None and record.model is not None:
         model = record.model
@@ -211,8 +211,8 @@ def _response(parts: list[ModelResponsePart], entry: MessageEntry | None) -> Mod
         parts=parts,
         usage=_usage(None if record is None else record.usage),
         model_name=model,
-        timestamp=(entry and entry.timestamp) or _UNKNOWN_TIME,
-        provider_name=provider_of(entry) or (None if record is None else record.provider),
+        timestamp=(piece and piece.timestamp) or _UNKNOWN_TIME,
+        provider_name=provider_of(family) or (None if record is None else record.provider),
         provider_response_id=None if record is None else record.id,
         finish_reason=finish,
     )
