@@ -7,7 +7,7 @@ import base64
 import subprocess
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, Final
 
@@ -368,6 +368,20 @@ def test_a_response_of_the_responses_api_goes_back_to_it_as_it_came() -> None:
 def test_who_made_a_response_is_told_by_its_provider(given_: dict[str, Any], family: str | None) -> None:
     target = target_of_response(ai.ModelResponse(parts=[], **{"model_name": "m", **given_}))
     assert (target and target.family) == family
+
+
+def test_an_entry_has_the_time_of_its_message_where_that_says_when() -> None:
+    east = timezone(timedelta(hours=2))
+    messages = [
+        ai.ModelRequest(parts=[ai.UserPromptPart("x", timestamp=MOMENT)], timestamp=MOMENT.astimezone(east)),
+        ai.ModelResponse(parts=[ai.TextPart("y")], timestamp=datetime(2026, 1, 1)),
+    ]
+    back, (first, second), _ = round_trip(messages)
+    assert (first.timestamp, first.timestamp and first.timestamp.tzinfo) == (MOMENT, UTC)
+    assert second.timestamp is not None
+    assert second.timestamp.year >= 2026
+    assert second.timestamp != MOMENT
+    assert json_of(back) == json_of(messages)
 
 
 def test_what_json_does_not_give_back_is_refused_whole() -> None:

@@ -64,6 +64,7 @@ FLOORS: Final = {
     "history": 4,
     "stats": 4,
     "_glimpse": 5,
+    "_played": 5,
     "acceptance": 5,
     "check": 5,
     "costs": 5,

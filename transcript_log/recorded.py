@@ -11,31 +11,27 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from . import items
-from .codec import read_outcome
-from .context import build_context, context_then
-from .diffing import diff_items
-from .entries import (
-    CompactionEntry,
-    Entry,
-    Item,
-    Json,
-    MessageEntry,
-    RecordedUsage,
-    ResponseRecord,
-    ToolOutcome,
-    new_message,
+from ._played import (
+    RecordedOutput,
+    answer_of,
+    outputs_of,
+    prompts_of,
+    raw_of,
+    request_of,
+    steps_of,
+    told_target,
 )
-from .errors import TargetError, TranscriptError
-from .families import Target, target_of
+from .context import context_then
+from .diffing import diff_items
+from .entries import Entry, Item, Json
+from .errors import TranscriptError
+from .families import Target
 from .findings import Finding
-from .items.shapes import Shape, blocks_of, is_from_model, shape_of
-from .response import FinishReason, ToolCall, Usage
-from .response.rebuilt import answer_of_items
-from .response.usage import ANTHROPIC, RESPONSES
+from .items.shapes import blocks_of
+from .response import ToolCall
+from .response.usage import ANTHROPIC
 from .store import DetailKey
 from .testing import ScriptedModel, ScriptError
 
@@ -95,45 +91,6 @@ class UnplayedError(TranscriptError, AssertionError):
         return f"{what} not asked for; the next is that of entry {self.entry}"
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedOutput:
-    """What a tool gave back in a recorded session.
-
-    Attributes:
-        call: The call, with the id that the recorded model gives it.
-        content: As the target's API has it: text, or blocks.
-        is_error: Whether the item itself tells of an error.
-        outcome: How the call ended; None where that is not on record.
-    """
-
-    call: ToolCall
-    content: Any
-    is_error: bool = False
-    outcome: ToolOutcome | None = None
-
-    __hash__ = None  # type: ignore[assignment]  # arguments are dicts
-
-    @property
-    def text(self) -> str:
-        """The text of it."""
-        return self.content if type(self.content) is str else items.output_text(self.content)
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """An answer on record: its entries, how many stood before them, and where they end."""
-
-    before: int
-    after: int
-    entries: tuple[MessageEntry, ...]
-
-    __hash__ = None  # type: ignore[assignment]  # items are dicts
-
-    @property
-    def record(self) -> ResponseRecord:
-        return self.entries[0].response or ResponseRecord()
-
-
 class RecordedSession:
     """The answers, tool outputs and requests of a session.
 
@@ -166,16 +123,16 @@ class RecordedSession:
             TargetError: The log names nobody, or several; or no such API is known.
         """
         found: list[Finding] = []
-        steps = [*_steps(entries, found)]
+        steps = [*steps_of(entries, found)]
         self.findings: Final = tuple(found)
-        asked = target or _told_target(steps)
-        self.prompts: Final = tuple(_prompts(entries))
-        answers = [_answer(step, asked) for step in steps]
+        asked = target or told_target(steps)
+        self.prompts: Final = tuple(prompts_of(entries))
+        answers = [answer_of(step, asked) for step in steps]
         self._by_call: Final[dict[str, list[RecordedOutput]]] = {}
         self.outputs: Final = tuple(
             output
             for step, answer in zip(steps, answers, strict=True)
-            for output in _outputs(entries, details, step, answer, asked)
+            for output in outputs_of(entries, details, step, answer, asked)
         )
         for output in self.outputs:
             self._by_call.setdefault(output.call.id, []).append(output)
@@ -187,14 +144,7 @@ class RecordedSession:
             return then.items
 
         raw = [
-            answer_of_items(
-                asked.api,
-                answer,
-                id=step.record.id or f"recorded_{number}",
-                model=step.record.model or asked.model,
-                finish=_finish(step.record.finish_reason),
-                usage=_usage(step.record.usage),
-            )
+            raw_of(step, answer, number, asked)
             for number, (step, answer) in enumerate(zip(steps, answers, strict=True), 1)
         ]
         self.model: Final = RecordedModel(
@@ -202,7 +152,7 @@ class RecordedSession:
             raw,
             entries=[step.entries[0].id for step in steps],
             request=request,
-            recorded=[_request(step.record, details) for step in steps],
+            recorded=[request_of(step.record, details) for step in steps],
             normalize=normalize,
         )
 
@@ -320,162 +270,6 @@ class RecordedModel(ScriptedModel):
         if isinstance(value, Mapping):
             return {key: self._normal(one) for key, one in value.items()}
         return [self._normal(one) for one in value] if isinstance(value, list | tuple) else value
-
-
-# ------------------------------------------------------------------------- of the record
-
-
-def _steps(entries: Sequence[Entry], found: list[Finding]) -> Iterator[_Step]:
-    """The answers of a log. One that was broken off is none, and that is told."""
-    before, after = 0, 0
-    group: list[MessageEntry] = []
-    for place, entry in enumerate(entries):
-        if isinstance(entry, CompactionEntry) and entry.compaction.summary:
-            what = "the call that made its summary is not on record, and is not played"
-            found.append(Finding(rule="compaction", severity="note", message=what, entry=entry.id))
-        if not isinstance(entry, MessageEntry):
-            continue
-        spoken = is_from_model(entry.message) and not entry.stand_in
-        if entry.interrupted:
-            if spoken:
-                what = "it was broken off or left aside, and is not played"
-                found.append(Finding(rule="interrupted", severity="note", message=what, entry=entry.id))
-            continue
-        if group and (not spoken or entry.response is not None):
-            yield _Step(before, after, tuple(group))
-            group = []
-        if spoken:
-            before = before if group else place
-            after = place + 1
-            group.append(entry)
-    if group:
-        yield _Step(before, after, tuple(group))
-
-
-def _told_target(steps: Sequence[_Step]) -> Target:
-    told = {step.entries[0].family for step in steps}
-    if len(told) > 1:
-        names = ", ".join(sorted(str(one) for one in told))
-        raise TargetError(names, "several models answered: name the target that is asked")
-    family = next(iter(told), None)
-    model = next((step.record.model for step in steps if step.record.model is not None), None)
-    target = None if family is None else target_of(family, model)
-    if target is None:
-        raise TargetError(str(family), "the session does not tell who was asked: name the target")
-    return target
-
-
-def _prompts(entries: Sequence[Entry]) -> Iterator[Item]:
-    for entry in entries:
-        if isinstance(entry, MessageEntry) and not entry.interrupted and items.is_user_turn(entry.message):
-            yield entry.message
-
-
-_SHAPES: Final[Mapping[str, Shape]] = {RESPONSES: "responses", ANTHROPIC: "anthropic"}
-
-
-def _answer(step: _Step, target: Target) -> list[Item]:
-    """The items of an answer, in the words of the target's API."""
-    own = _SHAPES.get(target.api, "chat")
-    said = [entry.message for entry in step.entries]
-    is_one = own != "chat" or len(said) == 1
-    if is_one and all(
-        entry.family == target.family and shape_of(entry.message) in (own, "plain") for entry in step.entries
-    ):
-        return said
-    return [item for item in _sent_back(step.entries, target) if is_from_model(item)]
-
-
-def _sent_back(entries: Sequence[MessageEntry], target: Target) -> list[Item]:
-    """Messages as a context has them. One stands before them, for an answer cannot be the first."""
-    opening = new_message({"role": "user", "content": "."})
-    ids = {entry.id for entry in entries}
-    return [row.item for row in build_context([opening, *entries], target).rows if row.entry in ids]
-
-
-class _Waiting(NamedTuple):
-    """A call without an output yet: the entry that holds it, and how the model gives it now."""
-
-    holder: MessageEntry
-    call: items.ToolCallPart
-    shown: items.ToolCallPart
-
-
-def _outputs(
-    entries: Sequence[Entry],
-    details: Mapping[DetailKey, Json],
-    step: _Step,
-    answer: Sequence[Item],
-    target: Target,
-) -> list[RecordedOutput]:
-    """What the calls of an answer gave back, in the words of the target's API."""
-    answered = [*_answered(entries, step, answer)]
-    if not answered:
-        return []
-    given = {entry.id: entry for _, entry, _ in answered}
-    sent = _sent_back([*step.entries, *given.values()], target)
-    said = {output.id: output for item in sent for output in items.tool_outputs(item)}
-    found = []
-    for waiting, _, part in answered:
-        name, call = waiting.call.id or "", waiting.call
-        output = said.get(waiting.shown.id, part)
-        told = details.get((name, waiting.holder.id), details.get((name, None)))
-        found.append(
-            RecordedOutput(
-                ToolCall(id=waiting.shown.id or "", name=call.name, arguments=call.arguments, kind=call.kind),
-                output.content,
-                output.is_error,
-                None if told is None else read_outcome(told),
-            )
-        )
-    return found
-
-
-def _answered(
-    entries: Sequence[Entry], step: _Step, answer: Sequence[Item]
-) -> Iterator[tuple[_Waiting, MessageEntry, items.ToolOutputPart]]:
-    """The calls of an answer with their outputs, up to a later call with the same id."""
-    given = [call for item in answer for call in items.tool_calls(item)]
-    asked = [(entry, call) for entry in step.entries for call in items.tool_calls(entry.message)]
-    if len(given) != len(asked):  # a call that was cut off is not said again
-        named = {call.id: call for call in given}
-        asked = [(entry, call) for entry, call in asked if call.id in named]
-        given = [named[call.id] for _, call in asked]
-    left = {call.id: _Waiting(entry, call, shown) for (entry, call), shown in zip(asked, given, strict=True)}
-    for entry in entries[step.after :]:
-        if not left:
-            return
-        if not isinstance(entry, MessageEntry) or entry.interrupted:
-            continue
-        for output in items.tool_outputs(entry.message):
-            waiting = left.pop(output.id, None)
-            if waiting is not None:
-                yield waiting, entry, output
-        for call in items.tool_calls(entry.message):
-            left.pop(call.id, None)
-
-
-def _finish(word: str | None) -> FinishReason | None:
-    return FinishReason(word) if word is not None and word in [*FinishReason] else None
-
-
-def _usage(told: RecordedUsage | None) -> Usage | None:
-    if told is None:
-        return None
-    return Usage(
-        input=told.input,
-        cache_read=told.cache_read,
-        cache_write=told.cache_write,
-        output=told.output,
-        total=told.total_tokens,
-        input_unknown=told.input_unknown,
-    )
-
-
-def _request(record: ResponseRecord, details: Mapping[DetailKey, Json]) -> Json:
-    """What was sent beside the items; None where that is not on record."""
-    payload = None if record.request is None else details.get((f"request:{record.request}", None))
-    return payload.get("data") if type(payload) is dict and payload.get("kind") == "request" else None
 
 
 # ----------------------------------------------------------------------- in words

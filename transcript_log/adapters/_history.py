@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final, Generic, TypeVar
 
 from .. import items
@@ -149,7 +149,7 @@ def _entry(
     response, family, item = draft.response, draft.family, draft.said
     if isinstance(item, Output):
         holder = holders.get(item.id, _NO_HOLDER)
-        if draft.outcome is not None and item.id:
+        if draft.outcome is not None and holder.entry is not None:
             payload = outcome_payload(draft.outcome)
             details.append(Detail(id=item.id, entry=holder.entry, payload=payload))
         family = family or holder.family
@@ -166,8 +166,8 @@ def _entry(
         clock=view.clock,
         id_source=view.new_id,
     )
-    if timestamp is not None:
-        entry = replace(entry, timestamp=timestamp)
+    if timestamp is not None and timestamp.tzinfo is not None:
+        entry = replace(entry, timestamp=timestamp.astimezone(UTC))
     holders.update(_held(entry))
     return entry
 
