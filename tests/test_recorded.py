@@ -277,6 +277,29 @@ def test_what_is_not_played_is_told() -> None:
     recorded.check()
 
 
+def test_what_was_said_in_several_messages_is_one_answer_of_chat() -> None:
+    def said(text: str) -> dict[str, Any]:
+        part = {"type": "output_text", "text": text, "annotations": []}
+        return {"type": "message", "role": "assistant", "content": [part]}
+
+    entries = [
+        new_message({"role": "user", "content": "x"}),
+        new_message(said("One.")),
+        new_message(said("Two.")),
+        new_message({"type": "function_call", "call_id": "c", "name": "shell", "arguments": "{}"}),
+        new_message({"type": "function_call_output", "call_id": "c", "output": "done"}),
+        new_message(said("Three.")),
+    ]
+    recorded = RecordedSession(entries, {}, target=TARGETS[1])
+    session = Session.in_memory()
+    agent(session, TARGETS[1], recorded.model, list(recorded.prompts), playing(recorded))
+    recorded.check()
+    answer = session.entries()[1]
+    assert isinstance(answer, MessageEntry)
+    assert answer.message["content"] == "One.\n\nTwo."
+    assert [one["id"] for one in answer.message["tool_calls"]] == ["c"]
+
+
 def test_attachments_are_placed_if_they_were() -> None:
     session = Session.in_memory()
     session.attach(

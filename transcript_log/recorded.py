@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 from ._played import (
     RecordedOutput,
     answer_of,
+    joined,
     outputs_of,
     prompts_of,
     raw_of,
@@ -29,9 +30,7 @@ from .entries import Entry, Item, Json
 from .errors import TranscriptError
 from .families import Target
 from .findings import Finding
-from .items.shapes import blocks_of
 from .response import ToolCall
-from .response.usage import ANTHROPIC
 from .store import DetailKey
 from .testing import ScriptedModel, ScriptError
 
@@ -241,7 +240,7 @@ class RecordedModel(ScriptedModel):
 
     def _difference(self, number: int, sent: Sequence[Item], request: Json) -> str:
         before, now = (self._normal([*one]) for one in (self._request(number), sent))
-        is_same = before == now or self._joined(before) == self._joined(now)
+        is_same = before == now or joined(before, self.target.api) == joined(now, self.target.api)
         lines = [] if is_same else [*_item_lines(before, now)]
         recorded = self._recorded[number]
         if request is not None and recorded is not None:
@@ -249,20 +248,6 @@ class RecordedModel(ScriptedModel):
             if beside != given:
                 lines += ["what was sent beside the items:", *_diff_lines(beside, given)]
         return "\n".join(line if len(line) <= _SHOWN else f"{line[:_SHOWN]} …" for line in lines)
-
-    def _joined(self, sent: Sequence[Item]) -> list[Any]:
-        """Items without what makes no difference: Anthropic combines messages of one role that follow.
-
-        Source: https://github.com/anthropics/anthropic-sdk-python, ``Messages.create``, 2026-12.
-        """
-        if self.target.api != ANTHROPIC:
-            return [*sent]
-        joined: list[tuple[Any, list[Any]]] = []
-        for item in sent:
-            if not (joined and joined[-1][0] == item.get("role")):
-                joined.append((item.get("role"), []))
-            joined[-1][1].extend(blocks_of(item))
-        return joined
 
     def _normal(self, value: Any) -> Any:
         if isinstance(value, str):
