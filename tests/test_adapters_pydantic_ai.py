@@ -295,7 +295,8 @@ def test_a_response_of_anthropic_goes_back_to_anthropic_as_it_came() -> None:
             ],
         },
     ]
-    assert [read_outcome(details["toolu_1", entries[1].id])] != [None]
+    families = [one.family for one in entries if isinstance(one, MessageEntry)]
+    assert families == [None, "anthropic-messages/direct", "anthropic-messages/direct"]
     assert read_outcome(details["toolu_1", entries[1].id]).status == "failed"  # type: ignore[union-attr]
     (spent,) = find_spent([("", entries)])
     assert (spent.tokens.input, spent.tokens.cache_read, spent.tokens.cache_write) == (10, 60, 30)
