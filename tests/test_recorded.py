@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +14,15 @@ from recorded_responses import chat, message, responses
 
 from transcript_log import Session, Target, build_context, new_message
 from transcript_log.cli.source import open_session
-from transcript_log.entries import Compaction, ContextAttachment, MessageEntry, new_compaction
+from transcript_log.entries import (
+    Compaction,
+    ContextAttachment,
+    MessageEntry,
+    Run,
+    new_compaction,
+    new_run,
+    utc_now,
+)
 from transcript_log.errors import TargetError
 from transcript_log.recorded import DepartureError, RecordedSession, UnplayedError
 from transcript_log.response import FinishReason, parse_response
@@ -300,6 +309,37 @@ def test_what_was_said_in_several_messages_is_one_answer_of_chat() -> None:
     assert [one["id"] for one in answer.message["tool_calls"]] == ["c"]
 
 
+def test_what_was_left_aside_answers_no_call() -> None:
+    family = TARGETS[0].family
+    entries = [
+        new_message({"role": "user", "content": "x"}),
+        new_message(
+            {"type": "function_call", "call_id": "c", "name": "shell", "arguments": "{}"}, family=family
+        ),
+        new_message({"type": "function_call_output", "call_id": "c", "output": "no"}, interrupted=True),
+        new_run(Run(started_at=utc_now(), completed_at=utc_now())),
+        new_message({"type": "function_call_output", "call_id": "c", "output": "yes"}),
+        new_message({"role": "assistant", "content": "Done."}, family=family),
+    ]
+    recorded = RecordedSession(entries, {})
+    assert [one.text for one in recorded.outputs] == ["yes"]
+    assert (recorded.model.left, recorded.findings) == (2, ())
+
+
+@pytest.mark.parametrize("error", [DepartureError(2, "e1", "- a\n+ b"), UnplayedError(1, "e2")])
+def test_what_went_wrong_can_be_sent_to_another_process(error: Exception) -> None:
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_a_long_line_of_a_difference_is_cut() -> None:
+    session = Session.in_memory()
+    session.add({"role": "user", "content": "x" * 9000}, {"role": "assistant", "content": "y"})
+    recorded = of(session, target=TARGETS[1])
+    with pytest.raises(DepartureError) as caught:
+        recorded.model([{"role": "user", "content": "z" * 9000}])
+    assert max(map(len, str(caught.value).splitlines())) == 402
+
+
 def test_attachments_are_placed_if_they_were() -> None:
     session = Session.in_memory()
     session.attach(
@@ -369,7 +409,7 @@ def test_why_it_ended_is_read_back(finish: FinishReason | None, target: Target, 
     again = parse_response(made)
     usual = FinishReason.TOOL_USE if calls else FinishReason.STOP
     expected = finish if finish is FinishReason.MAX_TOKENS else usual
-    if target.api == "openai-responses" or finish is None or (finish is usual):
+    if finish in (None, usual, FinishReason.MAX_TOKENS):
         assert again.finish_reason is expected
 
 

@@ -23,9 +23,9 @@ from .entries import (
 from .errors import TargetError
 from .families import Target, target_of
 from .findings import Finding
-from .items.shapes import Shape, blocks_of, is_from_model, shape_of
+from .items.shapes import Shape, is_from_model, shape_of
 from .response import FinishReason, ToolCall, Usage
-from .response.rebuilt import answer_of_items
+from .response.rebuilt import answer_of_items, joined
 from .response.usage import ANTHROPIC, RESPONSES
 from .store import DetailKey
 
@@ -33,7 +33,6 @@ __all__ = [
     "RecordedOutput",
     "Step",
     "answer_of",
-    "joined",
     "outputs_of",
     "prompts_of",
     "raw_of",
@@ -222,28 +221,6 @@ def raw_of(step: Step, answer: Sequence[Item], number: int, target: Target) -> d
         finish=_finish(step.record.finish_reason),
         usage=_usage(step.record.usage),
     )
-
-
-def joined(sent: Sequence[Item], api: str) -> list[Item]:
-    """Items without what makes no difference to an API: what one side says in several messages in a row.
-
-    Anthropic combines them (https://github.com/anthropics/anthropic-sdk-python, ``Messages.create``,
-    2026-12). An answer of Chat is one message, where that of another API may be several.
-    """
-    made: list[Item] = []
-    for item in sent:
-        last = made[-1] if made else {}
-        if api == ANTHROPIC and last.get("role") == item.get("role"):
-            made[-1] = {**last, "content": [*blocks_of(last), *blocks_of(item)]}
-        elif api.endswith("-chat") and last.get("role") == item.get("role") == "assistant":
-            calls = [*(last.get("tool_calls") or ()), *(item.get("tool_calls") or ())]
-            said = "\n\n".join(filter(None, (items.text(last), items.text(item))))
-            made[-1] = {**last, "content": said, **({"tool_calls": calls} if calls else {})}
-        elif api == ANTHROPIC:
-            made.append({**item, "content": blocks_of(item)})
-        else:
-            made.append(item)
-    return made
 
 
 def _finish(word: str | None) -> FinishReason | None:

@@ -16,7 +16,6 @@ from typing import Any, Final, TypeAlias
 from ._played import (
     RecordedOutput,
     answer_of,
-    joined,
     outputs_of,
     prompts_of,
     raw_of,
@@ -31,6 +30,7 @@ from .errors import TranscriptError
 from .families import Target
 from .findings import Finding
 from .response import ToolCall
+from .response.rebuilt import joined
 from .store import DetailKey
 from .testing import ScriptedModel, ScriptError
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from .. import items as shapes
 from ..entries import Item
 from ..items.shapes import blocks_of
 from .finish import FinishReason
 from .usage import ANTHROPIC, CHAT, RESPONSES, Usage
 from .wire import raw_answer
 
-__all__ = ["answer_of_items"]
+__all__ = ["answer_of_items", "joined"]
 
 _CHAT_WORDS: Final[Mapping[FinishReason, str]] = {
     FinishReason.STOP: "stop",
@@ -79,3 +80,25 @@ def answer_of_items(
         choice["message"] = message
         choice["finish_reason"] = _CHAT_WORDS.get(finish or usual, "stop")
     return answer
+
+
+def joined(sent: Sequence[Item], api: str) -> list[Item]:
+    """Items without what makes no difference to an API: what one side says in several messages in a row.
+
+    Anthropic combines them (https://github.com/anthropics/anthropic-sdk-python, ``Messages.create``,
+    2026-12). An answer of Chat is one message, where that of another API may be several.
+    """
+    made: list[Item] = []
+    for item in sent:
+        last = made[-1] if made else {}
+        if api == ANTHROPIC and last.get("role") == item.get("role"):
+            made[-1] = {**last, "content": [*blocks_of(last), *blocks_of(item)]}
+        elif api.endswith("-chat") and last.get("role") == item.get("role") == "assistant":
+            calls = [*(last.get("tool_calls") or ()), *(item.get("tool_calls") or ())]
+            said = "\n\n".join(filter(None, (shapes.text(last), shapes.text(item))))
+            made[-1] = {**last, "content": said, **({"tool_calls": calls} if calls else {})}
+        elif api == ANTHROPIC:
+            made.append({**item, "content": blocks_of(item)})
+        else:
+            made.append(item)
+    return made
