@@ -23,7 +23,7 @@ from transcript_log.entries import (
     new_run,
     utc_now,
 )
-from transcript_log.errors import TargetError
+from transcript_log.errors import ContextError, TargetError
 from transcript_log.recorded import DepartureError, RecordedSession, UnplayedError
 from transcript_log.response import FinishReason, parse_response
 from transcript_log.response.rebuilt import answer_of_items
@@ -265,6 +265,19 @@ def test_who_is_asked_must_be_told() -> None:
     with pytest.raises(TargetError, match="does not tell who was asked"):
         RecordedSession(mixed[:1], {})
     RecordedSession(mixed, {}, target=TARGETS[1])
+
+
+def test_a_request_that_cannot_be_made_again_is_no_request_that_is_the_same() -> None:
+    entries = [
+        new_message({"role": "user", "content": " "}),
+        new_message({"role": "assistant", "content": "a"}),
+    ]
+    recorded = RecordedSession(entries, {}, target=TARGETS[2])
+    for _ in range(2):
+        with pytest.raises(ContextError, match="nothing to send"):
+            recorded.model([{"role": "user", "content": "x"}])
+    with pytest.raises(ContextError):
+        recorded.check()
 
 
 def test_what_is_not_played_is_told() -> None:

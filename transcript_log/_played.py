@@ -212,15 +212,22 @@ def _answered(
 
 
 def raw_of(step: Step, answer: Sequence[Item], number: int, target: Target) -> dict[str, Any]:
-    """An answer as the target's API would give it, with what the log has of it."""
-    return answer_of_items(
-        target.api,
-        joined(answer, target.api),
-        id=step.record.id or f"recorded_{number}",
-        model=step.record.model or target.model,
-        finish=_finish(step.record.finish_reason),
-        usage=_usage(step.record.usage),
-    )
+    """An answer as the target's API would give it, with what the log has of it.
+
+    Raises:
+        TargetError: How that API answers is not known here.
+    """
+    try:
+        return answer_of_items(
+            target.api,
+            joined(answer, target.api),
+            id=step.record.id or f"recorded_{number}",
+            model=step.record.model or target.model,
+            finish=_finish(step.record.finish_reason),
+            usage=_usage(step.record.usage),
+        )
+    except KeyError:
+        raise TargetError(target.api, "how that API answers is not known here: name another target") from None
 
 
 def _finish(word: str | None) -> FinishReason | None:

@@ -221,12 +221,16 @@ class RecordedModel(ScriptedModel):
 
         Raises:
             DepartureError: It is not what was sent then.
+            TranscriptError: What was sent then cannot be made again, as of a damaged log.
             RefusedError: The items break a rule of the API.
             ScriptError: There is no further answer on record.
         """
         number = len(self.entries) - self.left
         if self.left:
-            found = self._difference(number, items, request)
+            try:
+                found = self._difference(number, items, request)
+            except TranscriptError as error:
+                raise self._failed(error) from None
             if found:
                 raise self._failed(DepartureError(number + 1, self.entries[number], found))
         try:
