@@ -77,7 +77,12 @@ MODULES: Final = [
     if info.name != "transcript_log.__main__"
     if not info.name.startswith("transcript_log.adapters.")
 ]
-ADAPTERS: Final = {"claude_agent_sdk": "claude_agent_sdk", "openai_agents": "agents"}
+ADAPTERS: Final = {
+    "claude_agent_sdk": "claude_agent_sdk",
+    "langchain": "langchain_core",
+    "openai_agents": "agents",
+    "pydantic_ai": "pydantic_ai",
+}
 """The adapters, each with the package that it is for."""
 
 for _name, _package in ADAPTERS.items():

@@ -33,12 +33,21 @@ NAMES: Final = [
     "custom_store",
     "fifty_subagents",
     "follow",
+    "langchain_history",
     "openai_agents_session",
+    "pydantic_ai_history",
+    "recorded_session",
     "responses_loop",
     "resume_after_kill",
     "switch_provider",
 ]
-CALLS_NO_CLIENT: Final = {"claude_agent_sdk_store", "custom_store", "openai_agents_session"}
+CALLS_NO_CLIENT: Final = {
+    "claude_agent_sdk_store",
+    "custom_store",
+    "langchain_history",
+    "openai_agents_session",
+    "pydantic_ai_history",
+}
 CLIENTS: Final[dict[str, Callable[..., Any]]] = {
     "responses": Responses.create,
     "completions": Completions.create,
@@ -135,6 +144,33 @@ def test_a_session_of_the_claude_sdk_is_one_of_claude_code(run: Run) -> None:
     assert run("claude_agent_sdk_store.py") == ["['user', 'assistant']", "It does."]
     (path,) = Path("sessions").glob("*/*.jsonl")
     assert path.read_bytes().count(b"Does it build?") == 1
+
+
+def test_an_agent_of_pydantic_ai_goes_on_where_it_was(run: Run) -> None:
+    needed("pydantic_ai", "pydantic-ai")
+    assert run("pydantic_ai_history.py") == [
+        "It rains. 4 messages, 4 items",
+        "Ask me tomorrow. 6 messages, 6 items",
+    ]
+    assert len(logged().entries()) == 6
+
+
+def test_a_model_of_langchain_goes_on_where_it_was_and_another_reads_it(run: Run) -> None:
+    needed("langchain_core", "langchain")
+    needed("pydantic_ai", "pydantic-ai")
+    assert run("langchain_history.py") == [
+        "It rains.",
+        "Ask me tomorrow.",
+        "user-prompt tool-call tool-return text user-prompt text",
+    ]
+    assert len(logged().entries()) == 6
+
+
+def test_a_session_that_was_recorded_is_played_by_a_test(run: Run) -> None:
+    plays = ("-m", "pytest", "-q", "-p", "transcript_log.pytest_plugin", "-p", "no:cacheprovider")
+    assert run("recorded_session.py") == ["It builds."]
+    assert re.match(r"1 passed", run("recorded_session.py", *plays, "--rootdir=.")[-1])
+    assert len(logged("recorded.jsonl").entries()) == 4
 
 
 def test_a_process_that_was_killed_in_a_tool_is_found_out(run: Run) -> None:

@@ -64,6 +64,7 @@ FLOORS: Final = {
     "history": 4,
     "stats": 4,
     "_glimpse": 5,
+    "_played": 5,
     "acceptance": 5,
     "check": 5,
     "converting": 5,
@@ -75,6 +76,7 @@ FLOORS: Final = {
     "listing": 5,
     "sent": 5,
     "places": 5,
+    "recorded": 5,
     "redaction": 5,
     "session": 5,
     "subagents": 5,
@@ -82,6 +84,7 @@ FLOORS: Final = {
     "aio": 6,
     "cli": 6,
     "adapters": 7,
+    "pytest_plugin": 7,
 }
 """The floor of each module; a package is one, with all that is in it."""
 
@@ -115,6 +118,7 @@ IO: Final = frozenset(
         "listing",
         "places",
         "subagents",
+        "pytest_plugin",
     }
 )
 """Who may read and write files."""
@@ -140,6 +144,7 @@ LAZY: Final = {
     "costs": {"genai_prices"},
     "exporters._rich": {"markdown_it", "pygments"},
     "exporters.html": {"jinja2", "markupsafe", "pygments"},
+    "pytest_plugin": {""},  # pytest imports it whether or not a test wants it
 }
 """What is imported inside a function, because it is not always needed and takes long."""
 
@@ -150,8 +155,10 @@ FOREIGN: Final = {
     "compression": "_zst",  # of Python itself from 3.14 on
     "filelock": "_logfile.lock",
     "genai_prices": "costs",
+    **dict.fromkeys(("langchain_core", "pydantic_ai"), "adapters"),
     **dict.fromkeys(("jinja2", "markdown_it", "markupsafe", "pygments"), "exporters"),
     "orjson": "",
+    "pytest": "pytest_plugin",
     "zstandard": "_zst",
 }
 """What does not come with Python, and the part that alone may import it."""
@@ -175,7 +182,7 @@ PROVIDER_WORDS: Final = frozenset(
 )
 """Words of providers, which only some modules spell."""
 
-SPELLERS: Final = frozenset({"apis", "exporters", "importers", "items", "response"})
+SPELLERS: Final = frozenset({"adapters", "apis", "exporters", "importers", "items", "response"})
 """Whose business they are."""
 
 SPELLED_TOO: Final = {"counts": {"toolResult"}, "testing": {"encrypted_content"}}

@@ -3,7 +3,7 @@
 Start with :class:`Session`; below it are :class:`JsonlStore` and :func:`build_context`. The modules
 hold more: ``adapters``, ``aio``, ``apis``, ``boundary``, ``check``, ``compaction``, ``context``, ``counts``,
 ``families``, ``history``, ``importers``, ``items``, ``lines``, ``memory``, ``projection``, ``reconcile``,
-``sent``, ``stats`` and ``testing``.
+``recorded``, ``sent``, ``stats`` and ``testing``.
 """
 
 from importlib import import_module

@@ -23,6 +23,7 @@ from ..entries import (
     CompactionEntry,
     ContextAttachment,
     ContextEntry,
+    Detail,
     Entry,
     IdSource,
     Invocation,
@@ -43,6 +44,7 @@ from ..response import ToolCall
 from ..session import (
     CallRecorder,
     CompactionPlan,
+    LogView,
     Mode,
     OpenCall,
     Recorded,
@@ -202,6 +204,10 @@ class AsyncSession:
         """As :meth:`transcript_log.Session.items`."""
         return await self._do(self._session.items)
 
+    async def view(self) -> LogView:
+        """As :meth:`transcript_log.Session.view`."""
+        return await self._do(self._session.view)
+
     async def context(self, target: Target, *, strict: bool = False, attachments: bool = False) -> Context:
         """As :meth:`transcript_log.Session.context`."""
         return await self._do(self._session.context, target, strict=strict, attachments=attachments)
@@ -246,6 +252,12 @@ class AsyncSession:
         return await self._do(
             self._session.add, *items, target=target, ids=ids, after=after, invocation=invocation
         )
+
+    async def append(
+        self, make: Callable[[LogView], tuple[Sequence[Entry], Sequence[Detail]]]
+    ) -> tuple[Entry, ...]:
+        """As :meth:`transcript_log.Session.append`; ``make`` is called in a thread."""
+        return await self._do(self._session.append, make)
 
     async def add_response(
         self, raw: Any, *, to: Context, request: Json = None, interrupted: bool = False

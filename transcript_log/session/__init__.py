@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ._log import Mode
+from ._writing import LogView
 from .calls import CallRecorder, OpenCall
 from .compacting import CompactionPlan, Weigh
 from .facade import Session
@@ -13,6 +14,7 @@ from .runs import RunRecorder
 __all__ = [
     "CallRecorder",
     "CompactionPlan",
+    "LogView",
     "Mode",
     "OpenCall",
     "Recorded",

@@ -3,18 +3,39 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
-from ..entries import Clock, Detail, Entry, IdSource, Item, MessageEntry, new_message, new_run
+from ..entries import Clock, Detail, Entry, IdSource, Item, Json, MessageEntry, new_message, new_run
 from ..errors import ConflictError, IdError
+from ..store import DetailKey
 from ._log import SessionLog
 from .runs import RunRecorder
 
-__all__ = ["Writer", "noting", "record_run"]
+__all__ = ["LogView", "Writer", "noting", "record_run"]
 
 _ATTEMPTS: Final = 100
 """How often a batch makes way for those of others before it gives up."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogView:
+    """A log as it was at one moment, and what entries that follow are made with.
+
+    Attributes:
+        entries: All entries, in the order of the log.
+        details: The payloads beside them, by call id and entry id.
+        new_id: Where the session takes the ids of entries from.
+        clock: Where it takes their times from.
+    """
+
+    entries: Sequence[Entry]
+    details: Mapping[DetailKey, Json]
+    new_id: IdSource
+    clock: Clock
+
+    __hash__ = None  # type: ignore[assignment]  # entries hold dicts
 
 
 class Writer:
@@ -50,6 +71,10 @@ class Writer:
         with self.log.lock:
             self.log.write_again(entries, details, after)
             self._told(entries)
+
+    def view(self) -> LogView:
+        """The log as far as it is known."""
+        return LogView(tuple(self.log.entries), dict(self.log.details), self.new_id, self.clock)
 
     def _told(self, entries: Sequence[Entry]) -> None:
         for run in self.runs if entries else ():

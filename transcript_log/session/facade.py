@@ -44,7 +44,7 @@ from ..memory import MemoryStore
 from ..response import ToolCall
 from ..store import FollowableStore, Store
 from ._log import Mode, SessionLog, refuse_existing
-from ._writing import Writer, record_run
+from ._writing import LogView, Writer, record_run
 from .answering import journal_call, place_of, put_output
 from .calls import CallRecorder, OpenCall, open_calls
 from .compacting import CompactionPlan, Weigh, draft_compaction, make_plan, put_compaction
@@ -224,6 +224,12 @@ class Session:
             self._log.refresh()
             return live_items(self._log.entries)
 
+    def view(self) -> LogView:
+        """All entries and the details beside them, as they are at this moment."""
+        with self._log.lock:
+            self._log.refresh()
+            return self._writer.view()
+
     def context(self, target: Target, *, strict: bool = False, attachments: bool = False) -> Context:
         """What the model is sent next.
 
@@ -333,6 +339,29 @@ class Session:
             self._writer.write_in_view(missing, after)
             there = [self._log.entry(entry.id) for entry in named]
         return tuple(entry for entry in there if isinstance(entry, MessageEntry))
+
+    def append(
+        self, make: Callable[[LogView], tuple[Sequence[Entry], Sequence[Detail]]]
+    ) -> tuple[Entry, ...]:
+        """Add entries of one's own making and details beside them, in one batch: for adapters.
+
+        What is added is the caller's to get right: families, pairs and responses are not looked at.
+
+        Args:
+            make: Gives the batch in view of the log as it is. Asked again where others wrote in
+                between; what is empty is not written.
+
+        Raises:
+            EntryError: A value cannot be stored.
+            IdError: An id is there already, with other content.
+        """
+        with self._log.lock:
+
+            def made() -> tuple[list[Entry], list[Detail]]:
+                entries, details = make(self._writer.view())
+                return [*entries], [*details]
+
+            return tuple(self._writer.write_in_view(made))
 
     def add_response(
         self, raw: Any, *, to: Context, request: Json = None, interrupted: bool = False
