@@ -597,6 +597,16 @@ def test_a_session_of_another_is_read_as_messages_and_what_is_lost_is_told() -> 
     ]
 
 
+def test_an_answer_that_says_nothing_parts_no_request() -> None:
+    entries = [
+        new_message({"role": "user", "content": "One."}),
+        new_message({"role": "assistant", "content": []}),
+        new_message({"role": "user", "content": "Two."}),
+    ]
+    (asked,) = read_messages(entries, {}).messages
+    assert [part.content for part in asked.parts] == ["One.", "Two."]
+
+
 def test_what_others_add_between_two_runs_is_there_for_the_next() -> None:
     async def main() -> None:
         async with AsyncSession.in_memory() as session:
