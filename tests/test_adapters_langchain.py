@@ -282,6 +282,23 @@ def test_who_made_a_message_is_told_by_its_metadata(
     assert (target and target.family) == family
 
 
+@pytest.mark.parametrize(
+    ("told", "finish"),
+    [
+        ({"finish_reason": "tool_calls"}, "tool_use"),
+        ({"stop_reason": "end_turn"}, "stop"),
+        ({"finish_reason": "length"}, "max_tokens"),
+        ({"finish_reason": 7}, None),
+        ({}, None),
+    ],
+)
+def test_why_an_answer_ended_is_on_record(told: dict[str, Any], finish: str | None) -> None:
+    _, (entry,), _ = round_trip([lc.AIMessage("x", response_metadata=told)])
+    assert isinstance(entry, MessageEntry)
+    assert entry.response is not None
+    assert entry.response.finish_reason == finish
+
+
 def test_the_text_of_a_message_may_be_said_in_another() -> None:
     first = lc.HumanMessage("Build it. " * 9)
     messages = [

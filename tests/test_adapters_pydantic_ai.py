@@ -385,6 +385,31 @@ def test_an_entry_has_the_time_of_its_message_where_that_says_when() -> None:
     assert json_of(back) == json_of(messages)
 
 
+@pytest.mark.parametrize(
+    ("given_", "finish", "interrupted"),
+    [
+        ({"finish_reason": "tool_call"}, "tool_use", False),
+        ({"finish_reason": "length"}, "max_tokens", False),
+        ({"finish_reason": "stop"}, "stop", False),
+        ({"state": "suspended"}, "pause", False),
+        ({"state": "interrupted", "finish_reason": "stop"}, "stop", True),
+        ({}, None, False),
+    ],
+)
+def test_why_a_response_ended_is_on_record(
+    given_: dict[str, Any], finish: str | None, interrupted: bool
+) -> None:
+    asked = ai.ModelRequest(parts=[ai.UserPromptPart("x")])
+    messages = [asked, ai.ModelResponse(parts=[ai.TextPart("half")], **given_)]
+    back, entries, _ = round_trip(messages)
+    entry = entries[1]
+    assert isinstance(entry, MessageEntry)
+    assert entry.response is not None
+    assert (entry.response.finish_reason, entry.interrupted) == (finish, interrupted)
+    assert ("half" in str(build_context(entries, TARGETS[1]).items)) is not interrupted
+    assert back == messages
+
+
 def test_what_json_does_not_give_back_is_refused_whole() -> None:
     async def main() -> None:
         async with AsyncSession.in_memory() as session:
@@ -570,6 +595,16 @@ def test_a_session_of_another_is_read_as_messages_and_what_is_lost_is_told() -> 
         ("added", "unanswered-call", entries[6].id),
         ("left-out", "form", entries[3].id),
     ]
+
+
+def test_an_answer_that_says_nothing_parts_no_request() -> None:
+    entries = [
+        new_message({"role": "user", "content": "One."}),
+        new_message({"role": "assistant", "content": []}),
+        new_message({"role": "user", "content": "Two."}),
+    ]
+    (asked,) = read_messages(entries, {}).messages
+    assert [part.content for part in asked.parts] == ["One.", "Two."]
 
 
 def test_what_others_add_between_two_runs_is_there_for_the_next() -> None:
