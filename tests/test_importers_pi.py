@@ -181,9 +181,16 @@ def check(imported: Imported) -> None:
             assert [finding.rule for finding in error.findings] == ["empty-input"]  # noqa: PT017
             continue
         assert [f for f in check_items(context.items, target) if f.severity != "note"] == []
-        if cases_folder().exists():
-            word = {"openai-responses": "responses", "openai-chat": "chat"}.get(api, "anthropic")
-            assert api_rules(cases_folder()).problems(word, context.items) == []
+        if cases_folder().exists() and api in CHECKED_AS:
+            assert api_rules(cases_folder()).problems(CHECKED_AS[api], context.items) == []
+
+
+CHECKED_AS = {
+    "openai-responses": "responses",
+    "anthropic-messages": "anthropic",
+    **dict.fromkeys(("openai-chat", "deepseek-chat", "mistral-chat"), "chat"),
+}
+"""What the independent checker calls the APIs that it knows."""
 
 
 def same(lines: list[bytes]) -> Imported | None:
