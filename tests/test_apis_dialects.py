@@ -103,6 +103,7 @@ BROKEN: Final[dict[str, list[Row]]] = {
         Row("blank-text", [user(), thinks(entry_of_calls(), content=" "), tool()], touched=(1,)),
         Row("part-type", [user(), user([text("see"), {"type": "image_url", "image_url": {"url": LINK}}])]),
         Row("part-type", [user(), user([text("see"), picture()])]),
+        Row("part-type", [user(), user(["hi"])]),
         Row("part-type", [user(), user([text("see"), {"type": "text", "text": {}}])]),
         Row("arguments", [user(), thinks(entry_of_calls(arguments='{"a": ')), tool()]),
         Row("name", [user(), thinks(entry_of_calls(name="mcp:server.tool")), tool()]),
@@ -120,6 +121,7 @@ BROKEN: Final[dict[str, list[Row]]] = {
         Row("reasoning-missing", [user(), asks(entry_of_calls(), content=""), tool()]),
         Row("reasoning-missing", [user(), thought(said=None), user()]),
         Row("reasoning-refused", [user(), thought(), user()], model="deepseek-ai/DeepSeek-R1-0528"),
+        Row("reasoning-refused", [user(), assistant(), user(), thought(), user()], model="deepseek-r1"),
         Row("reasoning-refused", [user(), thought(said=""), user()], model="deepseek-r1"),
         Row("ends-with-assistant", [user(), thought()]),
     ],
@@ -446,3 +448,5 @@ def test_both_are_told_who_spoke_last() -> None:
         begun = [user(), {**said, "prefix": True}]
         assert check_items(begun, TARGETS[api]) == []
         assert built(api, *begun, own=True).items == begun
+        late = built(api, user(HALF), begun[1], own=True)
+        assert late.items[1] is begun[1]

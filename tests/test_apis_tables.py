@@ -292,6 +292,11 @@ def test_what_a_table_makes_impossible_is_an_error_and_no_request() -> None:
     own = read_rules(f'[api.own]\nbased-on = "anthropic-messages"\n[api.own.rules]\ntiny = {row}\n')
     target = Target("own", "m", rules=own["own"])
     assert build_context(entries_of([user("hi")], None), target).items == [user("…")]
+    calls = [user("h"), assistant([use()]), user([result(said="o")])]
+    assert check_items(calls, target) == []
+    asked = [user("h"), asks(entry_of_calls()), tool(said="o")]
+    short = read_rules(f'[api.own]\nbased-on = "openai-chat"\n[api.own.rules]\ntiny = {row}\n')
+    assert check_items(asked, Target("own", "m", rules=short["own"])) == []
     none = read_rules(
         '[api.own]\nbased-on = "openai-responses"\n[api.own.rules.both]\ndemand = "x."\n'
         'source = "https://x.example/"\ndate = 2026-11-30\nforbid-keys = ["id"]\nseverity = "note"\n'

@@ -185,8 +185,15 @@ def check(imported: Imported) -> None:
         if api == "gemini":
             assert problems(context.items) == []
         elif cases_folder().exists():
-            word = {"openai-responses": "responses", "openai-chat": "chat"}.get(api, "anthropic")
-            assert api_rules(cases_folder()).problems(word, context.items) == []
+            assert api_rules(cases_folder()).problems(CHECKED_AS[api], context.items) == []
+
+
+CHECKED_AS = {
+    "openai-responses": "responses",
+    "anthropic-messages": "anthropic",
+    **dict.fromkeys(("openai-chat", "deepseek-chat", "mistral-chat"), "chat"),
+}
+"""What the independent checker calls the APIs that it knows."""
 
 
 def same(lines: list[bytes]) -> Imported | None:

@@ -35,7 +35,7 @@ def check_chat(items: Sequence[Item], dialect: ChatDialect) -> Iterator[Finding]
         elif waiting:
             yield from _unanswered(asked, waiting, dialect)
             waiting = {}
-        if not is_plain(message, speaker, dialect):
+        if not _is_plain(message, speaker, dialect):
             yield from _check_message(place, message, speaker, dialect)
         calls = message.get("tool_calls")
         if calls is not None and speaker != "assistant":
@@ -59,7 +59,7 @@ def _unanswered(place: int, waiting: Mapping[str, bool], dialect: ChatDialect) -
             yield dialect.rules["output-missing"].at(place, why, call_id)
 
 
-def is_plain(message: Item, speaker: Any, dialect: ChatDialect) -> bool:
+def _is_plain(message: Item, speaker: Any, dialect: ChatDialect) -> bool:
     """Whether a message is text under its role, and plainly right."""
     content = message.get("content")
     if type(content) is not str or not content or content.isspace() or type(speaker) is not str:
@@ -77,7 +77,7 @@ def is_right(message: Item, dialect: ChatDialect) -> bool:
     if "tool_calls" not in message:
         if type(content) is list:
             return _are_plain(message, speaker, content, dialect)
-        return is_plain(message, speaker, dialect)
+        return _is_plain(message, speaker, dialect)
     calls = message["tool_calls"]
     if speaker != "assistant" or type(calls) is not list or not calls or "refusal" in message:
         return False

@@ -61,6 +61,7 @@ _RULES: Final[Mapping[str, Rule]] = {
                 "After the output of a tool the assistant speaks, and the system before the assistant does.",
                 "https://github.com/NousResearch/hermes-agent/pull/84944",
                 "2026-08-13",
+                warning=True,
             ),
             _rule("part-type", "The parts of a message are of the types that its role may have.", _TYPES),
             _rule("name", "A tool's name is of 1 to 64 letters, digits, _ and -."),
