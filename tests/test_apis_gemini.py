@@ -220,6 +220,18 @@ def test_the_history_of_a_content_has_what_is_in_it() -> None:
     ]
 
 
+def test_a_signature_makes_no_thought_of_a_text_and_one_alone_is_opaque() -> None:
+    signed = {"text": "so", "thoughtSignature": "c2VhbA=="}
+    empty = {"text": "", "thoughtSignature": "c2VhbA=="}
+    parts = items.parts(by_model(signed, empty, {"text": ""}, {"text": "hm", "thought": True}))
+    assert parts == (
+        items.TextPart("so", 0),
+        items.ReasoningPart("", True, 1),
+        items.TextPart("", 2),
+        items.ReasoningPart("hm", False, 3),
+    )
+
+
 # ------------------------------------------------------------------------ calls without ids
 
 
@@ -516,6 +528,43 @@ def test_what_gemini_says_goes_to_the_others() -> None:
         assert ("left-out", "hosted") in told(context)
         assert ("rewritten", "private") in told(context)
         assert [items.text(item) for item in context.items if items.text(item)] == ["go", "so", "done", "go"]
+
+
+def test_a_signature_alone_goes_with_an_empty_text() -> None:
+    context = built(by_user(), by_model({"text": "so"}, {"thoughtSignature": "c2VhbA=="}), family=NEWER)
+    assert context.items[1] == by_model({"text": "so"}, {"text": "", "thoughtSignature": "c2VhbA=="})
+    assert told(context) == [("rewritten", "part-type")]
+
+
+def test_an_output_of_nothing_is_an_empty_one() -> None:
+    bare = {"functionResponse": {"id": "c1", "name": "bash"}}
+    context = built(by_user(), by_model(asked()), by_user(bare), family=NEWER)
+    assert context.items[2] == by_user(answered(said=""))
+    assert told(context) == [("rewritten", "output-content")]
+
+
+def test_what_is_no_part_is_left_out_and_told() -> None:
+    context = built(by_user(), by_user("hi", {"text": "hi"}))
+    assert context.items[1] == by_user({"text": "hi"})
+    assert [(one.kind, one.rule, one.entry) for one in context.changes] == [("left-out", "part-type", "e1")]
+
+
+def test_what_is_mended_is_one_item_and_what_comes_apart_is_two() -> None:
+    both = by_user({"text": "see"}, answered(said="out", parts=[{"text": "no picture"}]))
+    context = built(by_user(), by_model(asked()), both, by_user({"text": "hi", "index": 0}), family=NEWER)
+    assert [(row.why, row.entry) for row in context.rows] == [
+        ("kept", "e0"),
+        ("kept", "e1"),
+        ("mended", "e2"),
+        ("split", "e2"),
+        ("mended", "e3"),
+    ]
+
+
+def test_a_call_that_is_not_signed_is_told_under_its_id_or_its_tool() -> None:
+    for call_id, label in (("c1", "c1"), (None, "bash")):
+        context = built(by_user(), by_model(asked(call_id, signed=False)), by_user(answered(call_id)))
+        assert [(one.rule, one.call) for one in context.changes] == [("signature", label)]
 
 
 # -------------------------------------------------------------------------------- sessions
