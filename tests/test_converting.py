@@ -64,7 +64,19 @@ PIXEL: Final = (
 """A picture of one point, which agents look into."""
 
 GONE: Final = frozenset(
-    {"context", "cost", "entry-type", "files", "header", "outcome", "response", "run", "settings", "usage"}
+    {
+        "context",
+        "cost",
+        "entry-type",
+        "files",
+        "header",
+        "outcome",
+        "request",
+        "response",
+        "run",
+        "settings",
+        "usage",
+    }
 )
 """The rules whose changes leave alone what was said, called and given back."""
 
@@ -679,6 +691,30 @@ def test_what_did_not_come_back_is_a_finding() -> None:
     assert ["and more" in f.message for f in compare(source, made, more)] == [True]
     other = replace(source, entries=source.entries[:1])
     assert len(list(compare(other, made, back))) == 2
+
+
+@pytest.mark.parametrize("agent", TWO)
+def test_what_was_sent_beside_the_items_is_told_to_be_lost(agent: Agent) -> None:
+    made, _, _ = moved(log(entry(1, user()), details={("request:ab", None): {"kind": "request"}}), agent)
+    assert told(made).count(("left-out", "request")) == 1
+
+
+def test_events_of_codex_find_their_call_under_another_id() -> None:
+    long, family = "c" * 70, Target("openai-responses", "m").family
+    asked = {"type": "function_call", "call_id": long, "name": "sh", "arguments": "{}"}
+    event = {"type": "exec_command_end", "call_id": long, "exit_code": 1}
+    outcome = ToolOutcome(status="failed", exit_code=1, data_kind="exec_command_end", data=event)
+    source = log(
+        entry(1, user()),
+        entry(2, asked, family=family),
+        entry(3, {"type": "function_call_output", "call_id": long, "output": "no"}, family=family),
+        details={(long, f"{2:024x}"): outcome_payload(outcome)},
+    )
+    made, back, records = moved(source, "codex")
+    (name,) = {record["payload"]["call_id"] for record in records if "call_id" in record["payload"]}
+    assert len(name) <= 64
+    assert [(one.id, one.payload["data"]["exitCode"]) for one in back.details] == [(name, 1)]
+    assert ("left-out", "outcome") not in told(made)
 
 
 def test_what_a_header_says_of_others_is_told_to_be_lost() -> None:

@@ -246,7 +246,7 @@ def compare(source: ExportSource, exported: Exported, imported: Imported) -> Ite
             for name in left[: number - known]:
                 yield _finding(f"this is not in the session that was made: {_shown(told)}", name)
     more = [told for told, number in missing.items() for _ in range(-number)]
-    for told in more[explained * _LINES + added * _LINES :]:
+    for told in more[explained + added :]:
         yield _finding(f"this is in the session that was made, and was not in the log: {_shown(told)}", None)
     is_moved = any(change.kind in ("moved", "merged") for change in exported.changes)
     others = Counter(theirs)
@@ -272,9 +272,6 @@ _BESIDE: Final = frozenset(
     }
 )
 """The rules whose changes leave what is said alone."""
-
-_LINES: Final = 8
-"""How many lines a text may have in other words."""
 
 
 def _finding(message: str, entry: str | None) -> Finding:

@@ -11,6 +11,7 @@ from .. import _json
 from ..apis._base import with_clean_text
 from ..entries import Entry, Header, Json, MessageEntry
 from ..findings import Change, ChangeKind
+from ..store import DetailKey
 from . import Exported
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "origin_of",
     "session_uuid",
     "source_of",
+    "tell_of_session",
 ]
 
 _NAMES: Final = uuid5(NAMESPACE_URL, "transcript-log:convert")
@@ -79,6 +81,19 @@ class Changes:
         if (rule, message) not in self._told:
             self._told.add((rule, message))
             self.tell(kind, rule, message)
+
+
+def tell_of_session(
+    changes: Changes, header: Header, session: str, details: Mapping[DetailKey, Json], agent: str
+) -> None:
+    """Tell what of a session as a whole an agent's file does not say."""
+    if session != header.id:
+        why = f"the session is called {session}: {agent} takes UUIDs alone"
+        changes.tell("rewritten", "session-id", why)
+    if header.forked_from is not None or header.parent is not None:
+        changes.tell("left-out", "header", "which session it belongs to is not told")
+    if any(name.startswith("request:") for name, _ in details):
+        changes.tell("left-out", "request", "what models were sent beside the items is not told")
 
 
 class Times:

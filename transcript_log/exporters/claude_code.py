@@ -42,6 +42,7 @@ from ._resuming import (
     origin_of,
     session_uuid,
     source_of,
+    tell_of_session,
 )
 
 __all__ = ["VERSION", "export_claude_code", "target_of_claude"]
@@ -109,11 +110,7 @@ class _Writer:
             "version": version if type(version) is str else VERSION,
             "gitBranch": branch if type(branch) is str else "",
         }
-        if self._session != self._header.id:
-            why = f"the session is called {self._session}: Claude Code takes UUIDs alone"
-            self._changes.tell("rewritten", "session-id", why)
-        if self._header.forked_from is not None or self._header.parent is not None:
-            self._changes.tell("left-out", "header", "which session it belongs to is not told")
+        tell_of_session(self._changes, self._header, self._session, self._details, "Claude Code")
         conversation = Conversation(self._entries, target_of_claude(self._entries), self._details, apart=True)
         self._answers_of = Answers(self._session, conversation.responses, self._changes)
         parts = list(conversation)

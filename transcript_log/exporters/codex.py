@@ -20,7 +20,17 @@ from ..importers.codex import is_carried
 from . import Exported, ExportSource
 from ._codex_items import Running, echo_of, stored_item
 from ._conversation import Aside, Boundary, Conversation, Details, Row, likely_model
-from ._resuming import Changes, Times, exported, families_of, made_uuid, origin_of, session_uuid, source_of
+from ._resuming import (
+    Changes,
+    Times,
+    exported,
+    families_of,
+    made_uuid,
+    origin_of,
+    session_uuid,
+    source_of,
+    tell_of_session,
+)
 
 __all__ = ["VERSION", "export_codex", "target_of_codex"]
 
@@ -112,11 +122,7 @@ class _Writer:
     def _begin(self) -> None:
         header = self._header
         source = source_of(header)
-        if self._session != header.id:
-            why = f"the session is called {self._session}: Codex takes UUIDs alone"
-            self._changes.tell("rewritten", "session-id", why)
-        if header.forked_from is not None or header.parent is not None:
-            self._changes.tell("left-out", "header", "which session it belongs to is not told")
+        tell_of_session(self._changes, header, self._session, self._details, "Codex")
         version, branch = source.get("cli_version"), source.get("gitBranch")
         platform = self._target.platform
         meta: dict[str, Json] = {
@@ -181,9 +187,8 @@ class _Writer:
         if item is not None:
             self._ends(row, item)
             self._record("response_item", item, None if row.made else first)
-            for call in items.tool_calls(item):
-                if call.id is not None and first is not None:
-                    self._callers[call.id] = first.id
+            for source in row.sources:
+                self._callers |= {call.id: source.id for call in items.tool_calls(source.message) if call.id}
             if (echo := echo_of(item)) is not None:
                 self._event(echo)
         if first is not None and not row.made:
