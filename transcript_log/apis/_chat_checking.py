@@ -11,7 +11,7 @@ from ..findings import Finding
 from ._base import has_surrogate
 from ._dialect import FOREIGN_KEYS, ChatDialect
 
-__all__ = ["body_of", "check_chat", "is_blank", "is_plain", "is_right", "may_be_empty"]
+__all__ = ["body_of", "check_chat", "is_blank", "is_right", "may_be_empty"]
 
 
 def check_chat(items: Sequence[Item], dialect: ChatDialect) -> Iterator[Finding]:
