@@ -29,6 +29,7 @@ FLOORS: Final = {
     "items": 0,
     "_json": 1,
     "_times": 1,
+    "_urls": 1,
     "entries": 1,
     "families": 1,
     "_active": 2,
@@ -54,6 +55,7 @@ FLOORS: Final = {
     "jsonl": 3,
     "lines": 3,
     "memory": 3,
+    "postgres": 3,
     "reconcile": 3,
     "_wording": 4,
     "context": 4,
@@ -104,6 +106,7 @@ IO: Final = frozenset(
         "jsonl",
         "listing",
         "places",
+        "postgres._connections",
     }
 )
 """Who may read and write files."""
@@ -113,12 +116,23 @@ OTHER_USES_OF_OS: Final = {
     "aio.session": {"PathLike"},
     "entries": {"urandom"},
     "errors": {"strerror"},
+    "postgres._leases": {"getpid", "uname"},
     "session.facade": {"PathLike"},
     "session.forking": {"PathLike"},
 }
 """Who needs something of ``os`` that is neither a file nor a process."""
 
-CLOCKS: Final = frozenset({"_following", "_logfile.lock", "_logfile.writer", "cli.watching", "entries"})
+CLOCKS: Final = frozenset(
+    {
+        "_following",
+        "_logfile.lock",
+        "_logfile.writer",
+        "cli.watching",
+        "entries",
+        "postgres._following",
+        "postgres._leases",
+    }
+)
 """Who may ask what time it is, or wait."""
 
 LAZY: Final = {
@@ -135,6 +149,8 @@ FOREIGN: Final = {
     "compression": "_zst",  # of Python itself from 3.14 on
     "filelock": "_logfile.lock",
     "genai_prices": "costs",
+    "psycopg": "postgres",
+    "psycopg_pool": "postgres",
     **dict.fromkeys(("jinja2", "markdown_it", "markupsafe", "pygments"), "exporters"),
     "orjson": "",
     "zstandard": "_zst",
