@@ -759,10 +759,13 @@ def test_without_words_it_shows_its_help() -> None:
         "check",
         "salvage",
         "fork",
+        "copy",
         "list",
         "import",
         "stats",
         "export",
+        "prune",
+        "migrate",
     ]
 
 

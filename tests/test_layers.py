@@ -63,9 +63,11 @@ FLOORS: Final = {
     "events": 4,
     "history": 4,
     "stats": 4,
+    "stores": 4,
     "_glimpse": 5,
     "acceptance": 5,
     "check": 5,
+    "copying": 5,
     "costs": 5,
     "diffing": 5,
     "exporters": 5,
@@ -94,6 +96,8 @@ IO: Final = frozenset(
         "_salvaging",
         "_scanning",
         "cli.export",
+        "copying",
+        "session.forking",
         "_zst",
         "cli.import_",
         "cli.list",
@@ -118,7 +122,7 @@ OTHER_USES_OF_OS: Final = {
     "errors": {"strerror"},
     "postgres._leases": {"getpid", "uname"},
     "session.facade": {"PathLike"},
-    "session.forking": {"PathLike"},
+    "stores": {"PathLike"},
 }
 """Who needs something of ``os`` that is neither a file nor a process."""
 
@@ -127,6 +131,7 @@ CLOCKS: Final = frozenset(
         "_following",
         "_logfile.lock",
         "_logfile.writer",
+        "cli.prune",
         "cli.watching",
         "entries",
         "postgres._following",
@@ -138,6 +143,10 @@ CLOCKS: Final = frozenset(
 LAZY: Final = {
     "_logfile.lock": {"filelock"},
     "_zst": {"compression", "zstandard"},
+    "cli.migrate": {""},  # sessions in a database
+    "cli.prune": {""},
+    "listing": {""},
+    "stores": {""},
     "costs": {"genai_prices"},
     "exporters._rich": {"markdown_it", "pygments"},
     "exporters.html": {"jinja2", "markupsafe", "pygments"},

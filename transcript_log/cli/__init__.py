@@ -13,16 +13,20 @@ from typing import Any
 
 import click
 
+from .._urls import without_passwords
 from .._version import __version__
 from ..errors import TranscriptError
 from .check import check
 from .context import context
+from .copy import copy
 from .diff import diff
 from .export import export
 from .fork import fork
 from .import_ import import_
 from .inspect import inspect
 from .list import list_
+from .migrate import migrate
+from .prune import prune
 from .replay import replay
 from .salvage import salvage
 from .stats import stats
@@ -38,10 +42,10 @@ def _telling() -> Iterator[None]:
         yield
     except click.UsageError as error:
         message = error.format_message()
-        if plain(message) == message:
+        if without_passwords(plain(message)) == message:
             raise
         # It quotes an argument, such as the name of a file, which may hold anything.
-        raise click.UsageError(one_line(message), error.ctx) from error
+        raise click.UsageError(one_line(without_passwords(message)), error.ctx) from error
     except TranscriptError as error:
         raise click.ClickException(one_line(str(error))) from error
 
@@ -71,7 +75,8 @@ def main() -> None:
     """Look into the sessions of coding agents, and mend them.
 
     FILE is a log of this package, or a session of Claude Code, Codex or pi, told apart by
-    content, or the beginning of a session's id ('transcript-log list' shows them).
+    content, or the beginning of a session's id ('transcript-log list' shows them), or
+    postgresql://user@host/database#SESSION with the extra 'postgres'.
 
     \b
     Example:
@@ -82,5 +87,20 @@ def main() -> None:
         getattr(stream, "reconfigure", lambda **_: None)(errors="backslashreplace")
 
 
-for _command in (replay, inspect, context, diff, check, salvage, fork, list_, import_, stats, export):
+for _command in (
+    replay,
+    inspect,
+    context,
+    diff,
+    check,
+    salvage,
+    fork,
+    copy,
+    list_,
+    import_,
+    stats,
+    export,
+    prune,
+    migrate,
+):
     main.add_command(_command)

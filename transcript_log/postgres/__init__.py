@@ -6,6 +6,17 @@ is worth it, and how it is run.
 """
 
 from ._driver import NoPostgresError
+from .managing import Kept, Pruned, PrunePlan, apply_prune, list_sessions, migrate_schema, plan_prune
 from .store import PostgresStore
 
-__all__ = ["NoPostgresError", "PostgresStore"]
+__all__ = [
+    "Kept",
+    "NoPostgresError",
+    "PostgresStore",
+    "PrunePlan",
+    "Pruned",
+    "apply_prune",
+    "list_sessions",
+    "migrate_schema",
+    "plan_prune",
+]

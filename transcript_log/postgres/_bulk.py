@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from typing import Any, Final, TypeAlias
 
@@ -12,9 +12,9 @@ from ._connections import Cursor
 from ._driver import psycopg
 from ._leases import busy_error, held_lease, this_process
 from ._pages import Found, Pages
-from ._rows import Columns, key_of
+from ._rows import Columns, columns_of, detail_of, key_of, read_entry
 
-__all__ = ["EntryRow", "RecordRow", "put_session"]
+__all__ = ["EntryRow", "RecordRow", "entry_rows", "put_session", "record_rows"]
 
 EntryRow: TypeAlias = tuple[Columns, bool, bytes]
 """What is kept beside a line, whether the line begins a batch, and the line without its line feed."""
@@ -23,6 +23,19 @@ RecordRow: TypeAlias = tuple[str, str | None, bytes]
 """A detail's call id and entry id, and its line without its line feed."""
 
 _DOING: Final = "make the log"
+
+
+def entry_rows(lines: Iterable[tuple[bytes, bool]]) -> Iterator[EntryRow]:
+    """The rows of the lines of entries, each with whether it begins a batch."""
+    for line, is_first in lines:
+        yield columns_of(read_entry(line)), is_first, line
+
+
+def record_rows(lines: Iterable[bytes]) -> Iterator[RecordRow]:
+    """The rows of the lines of details."""
+    for line in lines:
+        record = detail_of(line)
+        yield ("", None, line) if record is None else (record.id, record.entry, line)
 
 
 def put_session(

@@ -13,6 +13,7 @@ from hashlib import sha256
 from typing import Final, NamedTuple
 
 from .._logfile.seal import SPACE, is_intact, is_sealed, line_of
+from .._scanning import decode_leniently
 from ..codec import decode_detail, decode_entry
 from ..entries import CompactionEntry, Detail, Entry
 from ..errors import EntryError, SessionIdError
@@ -28,6 +29,7 @@ __all__ = [
     "lines_of",
     "lock_keys",
     "physical",
+    "read_entry",
     "wrong_columns",
 ]
 
@@ -123,6 +125,11 @@ def entry_of(text: bytes) -> tuple[Entry, bool]:
     """
     line, sealed = _judged(text)
     return decode_entry(line, sealed), sealed
+
+
+def read_entry(text: bytes) -> Entry:
+    """The entry of a row's line, also where a time of it cannot be read. Raises as :func:`entry_of`."""
+    return decode_leniently(*_judged(text))[0]
 
 
 def detail_of(text: bytes) -> Detail | None:

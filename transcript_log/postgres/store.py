@@ -14,10 +14,10 @@ from .._logfile.seal import line_of
 from ..codec import encode_header
 from ..entries import Detail, Entry, Header, Json, new_header
 from ..errors import ConflictError, CorruptLogError, EntryError, IdError, LogBusyError, StorageError
-from ..store import DetailKey, Scan, Version
+from ..store import DetailKey, RawLog, Scan, Version
 from ._access import UNKNOWN, UNKNOWN_ADVICE, Access
 from ._appending import Answer, Appending, stored_entries
-from ._bulk import EntryRow, RecordRow, put_session
+from ._bulk import EntryRow, RecordRow, entry_rows, put_session, record_rows
 from ._connections import Cursor, Where
 from ._driver import is_lost, psycopg, storage_error
 from ._following import follow_session
@@ -242,7 +242,7 @@ class PostgresStore:
             StorageError: There is a session already; or the database refused.
         """
         batch = encode_batch(entries, details, self.path)
-        made = self.put(
+        made = self._put(
             self._header_line(),
             lambda: (
                 (columns_of(entry), True, lines_of([body], self.checksum)[0]) for entry, body in batch.entries
@@ -253,13 +253,53 @@ class PostgresStore:
             reason = "there is one already"
             raise StorageError(self.path, "make the log", reason, errno.EEXIST, "open it instead")
 
-    def put(
+    def put_lines(
+        self,
+        header: bytes,
+        entries: Callable[[], Iterable[tuple[bytes, bool]]],
+        details: Callable[[], Iterable[bytes]],
+    ) -> bool:
+        """Make the session of the lines of a log, as :meth:`raw` gives them; False if it is there.
+
+        It is there wholly or not at all, and was read back.
+
+        Args:
+            header: The first line.
+            entries: Gives those of the entries; called once more if the connection is lost.
+            details: Gives those of the details; the same.
+
+        Raises:
+            EntryError: A line is damaged.
+            LogBusyError: Another writer has the session.
+            StorageError: The database refused.
+        """
+        return self._put(header, lambda: entry_rows(entries()), lambda: record_rows(details()))
+
+    def raw(self) -> RawLog:
+        """The lines as they stand in the rows, damaged or not.
+
+        Raises:
+            StorageError: There is no such session; or the database cannot be reached.
+        """
+        found = self._found()
+        if found is None or found.header is None:
+            raise StorageError(self.path, _READ, "there is no such session", errno.ENOENT)
+
+        def entries() -> Iterator[tuple[bytes, bool]]:
+            rows = Pages(self._access, found).rows(0, found.last)
+            return ((row.text, row.batch == row.seq) for row in rows)
+
+        def details() -> Iterator[bytes]:
+            return (row.text for row in Pages(self._access, found, "details").rows(0, found.details))
+
+        return RawLog(found.header, entries, details)
+
+    def _put(
         self,
         header: bytes,
         rows: Callable[[], Iterable[EntryRow]],
         records: Callable[[], Iterable[RecordRow]],
     ) -> bool:
-        """Make the session of lines that are there; False if it is there. See :func:`put_session`."""
         access = self._access
         return put_session(access, self.session_id, self._locks, self._wait, header, rows, records)
 
