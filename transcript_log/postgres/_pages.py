@@ -12,7 +12,7 @@ from ..entries import FORMAT_VERSION, Entry, Header
 from ..errors import CorruptLogError, EntryError, EntryNotFoundError, HeaderError, StorageError, VersionError
 from ._access import Access
 from ._connections import Cursor
-from ._rows import EDITED, Columns, entry_of, key_of, physical
+from ._rows import EDITED, Columns, entry_of, is_digest, key_of, physical
 
 __all__ = [
     "DETAILS",
@@ -29,6 +29,7 @@ __all__ = [
     "not_found",
     "offset_of",
     "seq_of",
+    "true_id",
 ]
 
 _ROWS: Final = 2000
@@ -271,3 +272,26 @@ def active_start(access: Access, cursor: Cursor, key: int) -> tuple[int, int]:
 def not_found(entry_id: str, path: str) -> EntryNotFoundError:
     """The error for an id that no entry has."""
     return EntryNotFoundError(entry_id, path)
+
+
+def true_id(access: Access, session_id: str, key: str) -> str:
+    """The id of an entry, of which :func:`key_of` may have made a digest."""
+    if not is_digest(key):
+        return key
+
+    def line(cursor: Cursor) -> bytes:
+        cursor.execute(
+            access.sql(
+                "SELECT convert_to(e.line, 'UTF8') FROM {schema}.entries e JOIN {schema}.sessions s"
+                " ON e.session = s.key WHERE s.id = %s AND e.id = %s"
+            ),
+            (session_id, key),
+            binary=True,
+        )
+        row = cursor.fetchone()
+        return b"" if row is None else bytes(row[0])
+
+    try:
+        return entry_of(access.ask("read the session", line, b""))[0].id
+    except EntryError:
+        return key

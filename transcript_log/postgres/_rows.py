@@ -25,6 +25,7 @@ __all__ = [
     "columns_of",
     "detail_of",
     "entry_of",
+    "is_digest",
     "key_of",
     "lines_of",
     "lock_keys",
@@ -78,6 +79,11 @@ def key_of(name: str) -> str:
         except UnicodeEncodeError:
             pass
     return _DIGEST + sha256(name.encode(errors="surrogatepass")).hexdigest()
+
+
+def is_digest(key: str) -> bool:
+    """Whether a column holds what stands for an id, and not the id."""
+    return key.startswith(_DIGEST)
 
 
 def check_session_id(session_id: object) -> str:

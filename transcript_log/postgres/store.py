@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final, Self, TypeVar
 
-from .._batch import Batch, encode_batch, left_to_write
+from .._batch import encode_batch
 from .._collector import collector_paused
 from .._logfile.seal import line_of
 from ..codec import encode_header
 from ..entries import Detail, Entry, Header, Json, new_header
-from ..errors import ConflictError, CorruptLogError, EntryError, IdError, LogBusyError, StorageError
+from ..errors import ConflictError, CorruptLogError, EntryError, StorageError
 from ..store import DetailKey, RawLog, Scan, Version
-from ._access import UNKNOWN, UNKNOWN_ADVICE, Access
-from ._appending import Answer, Appending, stored_entries
+from ._access import Access
 from ._bulk import EntryRow, RecordRow, entry_rows, put_session, record_rows
 from ._connections import Cursor, Where
-from ._driver import is_lost, psycopg, storage_error
 from ._following import follow_session
-from ._leases import Lease, busy_error, held_lease, holding, this_process
 from ._pages import (
     Found,
     Pages,
@@ -33,10 +29,12 @@ from ._pages import (
     not_found,
     offset_of,
     seq_of,
+    true_id,
 )
-from ._rows import check_session_id, columns_of, detail_of, entry_of, key_of, lines_of, lock_keys
+from ._rows import check_session_id, columns_of, detail_of, lines_of, lock_keys
 from ._scan import scan_session
 from ._schema import SCHEMA
+from ._writing import Writing
 
 __all__ = ["PostgresStore"]
 
@@ -83,11 +81,10 @@ class PostgresStore:
         self.checksum: Final = checksum
         self._access: Final = Access(where, schema, migrate=migrate, session=session_id)
         self.path: Final = self._access.path
-        self._header = header
         self._wait: Final = wait
         self._locks: Final = lock_keys(schema, session_id)
-        self._appending: Final = Appending(self._access, session_id, self._locks, checksum)
-        self._lease: Lease | None = None
+        line = line_of(encode_header(header or new_header(id=session_id)), checksum=checksum)[:-1]
+        self._writing: Final = Writing(self._access, session_id, self._locks, line, wait, checksum)
 
     def __repr__(self) -> str:
         return f"PostgresStore({self.path!r})"
@@ -243,7 +240,7 @@ class PostgresStore:
         """
         batch = encode_batch(entries, details, self.path)
         made = self._put(
-            self._header_line(),
+            self._writing.header,
             lambda: (
                 (columns_of(entry), True, lines_of([body], self.checksum)[0]) for entry, body in batch.entries
             ),
@@ -313,79 +310,14 @@ class PostgresStore:
         batch = encode_batch(entries, details, self.path)
         if not batch.entries and not batch.details:
             return self._check_head(after)
-        while True:
-            answer = self._tell(batch, after)
-            match answer.status:
-                case "written":
-                    return batch.entries[-1][0].id if batch.entries else self._name_of(answer.head)
-                case "conflict":
-                    raise ConflictError(self.path, after or "", self._name_of(answer.head))
-                case "there":
-                    left = self._left(batch, answer)
-                    if not left and not batch.details:
-                        return self._name_of(answer.head)
-                    batch = Batch(left, batch.details)
-                    after = after if left else None
-                case _:
-                    raise self._busy()
-
-    def _left(self, batch: Batch, answer: Answer) -> tuple[tuple[Entry, bytes], ...]:
-        known = {entry.id for entry, _ in batch.entries if columns_of(entry).id in answer.there}
-        stored = stored_entries(answer.there, known)
-        for entry_id in known - stored.keys():
-            raise IdError(entry_id, self.path)  # what is there is damaged
-        return left_to_write(batch, known, lambda ids: {one: stored[one] for one in ids}, self.path)
-
-    def _tell(self, batch: Batch, after: str | None) -> Answer:
-        def work(cursor: Cursor) -> Answer:
-            return self._appending.call(
-                cursor, self._header_line(), batch.entries, batch.details, after=after, wait=self._wait
-            )
-
-        lease = self._own_lease()
-        if lease is not None:
-            return self._tell_under(lease, work, batch)
-
-        def alone(cursor: Cursor) -> Answer:
-            there = held_lease(cursor.connection, self._locks[0])
-            if there is not None:
-                raise this_process(self.path, there)
-            return work(cursor)
-
-        return self._access.tell(_WRITE, alone)
+        return self._writing.append(batch, after)
 
     def _check_head(self, after: str | None) -> str:
         found = self._found()
-        head = "" if found is None else self._name_of(found.head)
+        head = "" if found is None else true_id(self._access, self.session_id, found.head)
         if after is not None and head != after:
             raise ConflictError(self.path, after, head)
         return head
-
-    def _name_of(self, head: str) -> str:
-        """The id of the last entry, of which the column may hold a digest alone."""
-        if not head.startswith("sha256:"):
-            return head
-
-        def line(cursor: Cursor) -> bytes:
-            cursor.execute(
-                self._access.sql(
-                    "SELECT convert_to(e.line, 'UTF8') FROM {schema}.entries e JOIN {schema}.sessions s"
-                    " ON e.session = s.key WHERE s.id = %s AND e.id = %s"
-                ),
-                (self.session_id, head),
-                binary=True,
-            )
-            row = cursor.fetchone()
-            return b"" if row is None else bytes(row[0])
-
-        try:
-            return entry_of(self._ask(line, b""))[0].id
-        except EntryError:
-            return head
-
-    def _header_line(self) -> bytes:
-        header = self._header or new_header(id=self.session_id)
-        return line_of(encode_header(header), checksum=self.checksum)[:-1]
 
     # --------------------------------------------------------------------------- lease
 
@@ -402,92 +334,7 @@ class PostgresStore:
             LogBusyError: Another writer has it; or this process holds a lease on the session.
             StorageError: The database cannot be reached.
         """
-        return self._leased(self._wait if wait is None else wait)
-
-    @contextlib.contextmanager
-    def _leased(self, wait: float) -> Iterator[None]:
-        with holding(self._access, self._locks[0], wait) as lease:
-            self._lease = self._access.lease = lease
-            try:
-                yield
-            finally:
-                self._lease = self._access.lease = None
-
-    def _own_lease(self) -> Lease | None:
-        lease = self._lease
-        return lease if lease is not None and lease.is_here else None
-
-    def _tell_under(self, lease: Lease, work: Callable[[Cursor], Answer], batch: Batch) -> Answer:
-        with lease.alone:
-            if lease.is_lost or lease.connection.closed:
-                lease.is_lost = True
-                raise self._lease_gone()
-            try:
-                return lease.run(self._access, _WRITE, work)
-            except psycopg.Error as error:
-                if not is_lost(lease.connection, error):
-                    raise storage_error(self.path, _WRITE, error) from error
-                lease.is_lost = True
-                return self._after_loss(lease, batch, error)
-
-    def _after_loss(self, lease: Lease, batch: Batch, error: psycopg.Error) -> Answer:
-        """What became of the batch that was under way when the lease was lost.
-
-        Raises:
-            ConflictError: It is not there, and nobody has the lease.
-            LogBusyError: It is not there, and somebody else has the lease.
-            StorageError: Nobody can say.
-        """
-        unknown = StorageError(self.path, _WRITE, UNKNOWN, None, UNKNOWN_ADVICE)
-        ids = {entry.id for entry, _ in batch.entries}
-        if not ids:
-            raise unknown from error
-        nothing: tuple[dict[str, bytes], bool] = ({}, False)
-        try:
-            there, is_over = self._ask(lambda cursor: self._look_for(cursor, lease, ids), nothing)
-        except StorageError:
-            raise unknown from error
-        if there:
-            return Answer("there", self._check_head(None), there)
-        if not is_over:
-            raise unknown from error
-        raise self._lease_gone() from error
-
-    def _look_for(self, cursor: Cursor, lease: Lease, ids: set[str]) -> tuple[dict[str, bytes], bool]:
-        """Those of the entries that are there, and whether the backend that had the lease has ended."""
-        cursor.execute(
-            "SELECT NOT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND pid = %s)",
-            (lease.backend,),
-        )
-        row = cursor.fetchone()
-        keys = [key_of(one) for one in ids]
-        cursor.execute(
-            self._access.sql(
-                "SELECT e.id, convert_to(e.line, 'UTF8') FROM {schema}.entries e JOIN {schema}.sessions s"
-                " ON e.session = s.key WHERE s.id = %s AND e.id = ANY(%s)"
-            ),
-            (self.session_id, keys),
-            binary=True,
-        )
-        return dict(cursor.fetchall()), bool(row and row[0])
-
-    def _lease_gone(self) -> ConflictError | LogBusyError:
-        """The error for who has lost the lease."""
-
-        def holder(cursor: Cursor) -> LogBusyError | None:
-            cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", (self._locks[0],))
-            row = cursor.fetchone()
-            return None if row and row[0] else busy_error(cursor, self.path, self._locks[0])
-
-        busy = None
-        with contextlib.suppress(StorageError):
-            busy = self._ask(holder, None)
-        return busy or ConflictError(self.path, "", "", "lease")
-
-    def _busy(self) -> LogBusyError:
-        return self._ask(
-            lambda cursor: busy_error(cursor, self.path, self._locks[0]), LogBusyError(self.path)
-        )
+        return self._writing.lease(self._wait if wait is None else wait)
 
     # ------------------------------------------------------------------------- the rest
 
