@@ -10,12 +10,13 @@ from ..errors import EntryError
 from ._access import Access
 from ._arrays import Byteas, Shorts, Texts
 from ._connections import Cursor
+from ._driver import psycopg
 from ._rows import columns_of, entry_of, key_of, lines_of
 
 __all__ = ["Answer", "Appending", "stored_entries"]
 
 _CALL: Final = (
-    "SELECT * FROM {schema}.append_batch(%s, %s, %s, %s, %b, %s, %s,"
+    "SELECT * FROM {schema}.append_batch(%s, %s, %s, %s, %b, %s, %s, %s,"
     " %b::text[], %b::text[], %b::smallint[], %b::text[], %b::bytea[], %b::text[], %b::text[], %b::bytea[])"
 )
 
@@ -80,32 +81,21 @@ class Appending:
             ids = Texts([each.id for each in columns])
             types = Texts([each.type for each in columns])
             lines = Byteas(texts)
-            boundaries = Shorts([each.boundary for each in columns])
-            kept = Texts([each.kept for each in columns])
+            if any(each.boundary is not None for each in columns):
+                boundaries = Shorts([each.boundary for each in columns])
+                kept = Texts([each.kept for each in columns])
         if records:
             calls = Texts([key_of(detail.id) for detail, _ in records])
             owners = Texts([None if one.entry is None else key_of(one.entry) for one, _ in records])
             details = Byteas(lines_of([body for _, body in records], self._checksum))
-        cursor.execute(
-            self._sql,
-            (
-                self._session,
-                *self._locks,
-                max(0, round(wait * 1000)),
-                header,
-                None if after is None else key_of(after),
-                size,
-                ids,
-                types,
-                boundaries,
-                kept,
-                lines,
-                calls,
-                owners,
-                details,
-            ),
-            binary=True,
-        )
+        end = None if after is None else key_of(after)
+        rest = (end, size, ids, types, boundaries, kept, lines, calls, owners, details)
+        first = (self._session, *self._locks, max(0, round(wait * 1000)), header)
+        try:
+            cursor.execute(self._sql, (*first, False, *rest), binary=True)
+        except psycopg.errors.UniqueViolation:
+            # Rare, so it is not looked for each time: one of them is there already.
+            cursor.execute(self._sql, (*first, True, *rest), binary=True)
         row = cursor.fetchone()
         assert row is not None
         status, head, found, texts_there = row

@@ -21,13 +21,17 @@ class _Array:
     """An array, packed."""
 
     element: int
+    head_of_one: bytes
     __slots__ = ("packed",)
 
     def __init__(self, values: Sequence[Any]) -> None:
+        if len(values) == 1 and values[0] is not None:
+            self.packed = b"".join((self.head_of_one, *self.parts(values[0])))
+            return
         parts = [_HEAD.pack(1, None in values, self.element, len(values), 1)]
         for value in values:
             parts += (_NULL,) if value is None else self.parts(value)
-        self.packed: Final = b"".join(parts)
+        self.packed = b"".join(parts)
 
     def parts(self, value: Any) -> Iterable[bytes]:
         raise NotImplementedError
@@ -37,6 +41,7 @@ class Byteas(_Array):
     """An array of bytes."""
 
     element = 17
+    head_of_one = _HEAD.pack(1, 0, element, 1, 1)
     __slots__ = ()
 
     def parts(self, value: bytes) -> Iterable[bytes]:
@@ -47,6 +52,7 @@ class Texts(_Array):
     """An array of texts."""
 
     element = 25
+    head_of_one = _HEAD.pack(1, 0, element, 1, 1)
     __slots__ = ()
 
     def parts(self, value: str) -> Iterable[bytes]:
@@ -58,6 +64,7 @@ class Shorts(_Array):
     """An array of small integers."""
 
     element = 21
+    head_of_one = _HEAD.pack(1, 0, element, 1, 1)
     __slots__ = ()
 
     def parts(self, value: int) -> Iterable[bytes]:

@@ -49,19 +49,29 @@ _PATIENCE: Final = 10
 _INHERITED: Final[list[Connection]] = []
 """Connections of a parent process. To let one go would write to the parent's socket."""
 
-_cursors: Final[WeakKeyDictionary[Connection, Cursor]] = WeakKeyDictionary()
+_known: Final[WeakKeyDictionary[Connection, tuple[Cursor, Hashable]]] = WeakKeyDictionary()
 _lent: Final[WeakKeyDictionary[Connection, threading.RLock]] = WeakKeyDictionary()
 _registry: Final = threading.Lock()
 
 
 def cursor_of(connection: Connection) -> Cursor:
     """The cursor on a connection with which stores work: rows as tuples, whatever the caller's are."""
-    found = _cursors.get(connection)
-    if found is None:
-        found = psycopg.Cursor(connection, row_factory=tuple_row)
-        register(found.adapters)
-        _cursors[connection] = found
-    return found
+    return _known_of(connection)[0]
+
+
+def identity_of(connection: Connection) -> Hashable:
+    """What is the same for connections of this process to one database by one name."""
+    return _known_of(connection)[1]
+
+
+def _known_of(connection: Connection) -> tuple[Cursor, Hashable]:
+    known = _known.get(connection)
+    if known is None:
+        cursor = psycopg.Cursor(connection, row_factory=tuple_row)
+        register(cursor.adapters)
+        info = connection.info
+        known = _known[connection] = (cursor, (info.host, info.port, info.dbname))
+    return known
 
 
 def name_of(where: Where) -> str:
@@ -154,12 +164,6 @@ def connections_to(where: Where, path: str) -> Connections:
         "a database is named by a connection string, a psycopg.Connection or a psycopg_pool.ConnectionPool,"
         f" not by a {type(where).__name__}"
     )
-
-
-def identity_of(connection: Connection) -> Hashable:
-    """What is the same for connections of this process to one database by one name."""
-    info = connection.info
-    return info.host, info.port, info.dbname
 
 
 def _ours(pid: int, path: str, what: str) -> None:

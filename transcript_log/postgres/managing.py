@@ -157,10 +157,13 @@ def _deleted(access: Access, cursor: Cursor, session: Kept) -> Pruned:
         if not (row and row[0]):
             return Pruned(session, False, _why(busy_error(cursor, "", key)))
         cursor.execute(
-            access.sql("DELETE FROM {schema}.sessions WHERE id = %s AND changed_at = %s"),
+            access.sql("DELETE FROM {schema}.sessions WHERE id = %s AND changed_at = %s RETURNING key"),
             (session.id, session.changed),
         )
-        if cursor.rowcount:
+        row = cursor.fetchone()
+        if row is not None:
+            for table in ("entries", "details"):
+                cursor.execute(access.sql(f"DELETE FROM {{schema}}.{table} WHERE session = %s"), row)  # noqa: S608
             return Pruned(session, True)
     return Pruned(session, False, "it was changed or deleted since")
 
