@@ -14,12 +14,14 @@ from ._connections import (
     Connections,
     Cursor,
     Where,
+    check_where,
     connections_to,
     cursor_of,
     identity_of,
     name_of,
+    read_committed,
 )
-from ._driver import is_lost, psycopg, storage_error
+from ._driver import is_lost, pq, psycopg, storage_error
 from ._schema import LATEST, check_schema, check_version, migrate, version_of
 
 __all__ = ["UNKNOWN", "UNKNOWN_ADVICE", "Access", "Lease"]
@@ -61,6 +63,7 @@ class Access:
 
     def __init__(self, where: Where, schema: str, *, migrate: bool = True, session: str = "") -> None:
         self.schema: Final = check_schema(schema)
+        check_where(where)
         name = name_of(where)
         self.path: Final = str(SessionUrl(name).of(session)) if session else name
         self.connections: Final[Connections] = connections_to(where, self.path)
@@ -99,6 +102,7 @@ class Access:
 
     def _do(self, doing: str, work: Callable[[Cursor], T], default: D, *, writing: bool) -> T | D:
         unsure: psycopg.Error | None = None
+        anew = False
         for attempt in range(_ATTEMPTS):
             try:
                 connection = self.connections.take(doing, writing=writing)
@@ -111,13 +115,19 @@ class Access:
                 cursor = cursor_of(connection)
                 if not self.is_ready(connection, cursor, writing=writing):
                     return default
-                return work(cursor)
+                if not anew:
+                    return work(cursor)
+                with read_committed(connection):
+                    return work(cursor)
             except psycopg.Error as error:
                 lost = is_lost(connection, error)
                 if lost and self.connections.renews and attempt == 0:
                     unsure = error if writing else None
                     continue
                 if isinstance(error, _PASSING) and not lost and attempt < _ATTEMPTS - 1:
+                    # Where the role sees one state of the database throughout, waiting for a lock
+                    # does not help: what it waited for is not seen.
+                    anew = connection.info.transaction_status == pq.TransactionStatus.IDLE
                     continue
                 if lost and writing:
                     raise StorageError(self.path, doing, UNKNOWN, None, UNKNOWN_ADVICE) from error
@@ -162,7 +172,11 @@ class Access:
             raise storage_error(self.path, doing, error) from error
 
 
-_PASSING: Final = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
+_PASSING: Final = (
+    psycopg.errors.SerializationFailure,
+    psycopg.errors.DeadlockDetected,
+    psycopg.errors.UniqueViolation,  # of a number that was given out since this statement began
+)
 _NO_TABLES: Final = (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedFunction)
 
 

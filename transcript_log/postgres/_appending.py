@@ -10,7 +10,7 @@ from ..errors import EntryError
 from ._access import Access
 from ._arrays import Byteas, Shorts, Texts
 from ._connections import Cursor
-from ._driver import psycopg
+from ._driver import pq, psycopg
 from ._rows import columns_of, entry_of, key_of, lines_of
 
 __all__ = ["Answer", "Appending", "stored_entries"]
@@ -19,6 +19,10 @@ _CALL: Final = (
     "SELECT * FROM {schema}.append_batch(%s, %s, %s, %s, %b, %s, %s, %s,"
     " %b::text[], %b::text[], %b::smallint[], %b::text[], %b::bytea[], %b::text[], %b::text[], %b::bytea[])"
 )
+
+
+_IDS: Final = "entries_session_id_key"
+"""The constraint that keeps two entries of one id apart."""
 
 
 class Answer(NamedTuple):
@@ -91,9 +95,13 @@ class Appending:
         end = None if after is None else key_of(after)
         rest = (end, size, ids, types, boundaries, kept, lines, calls, owners, details)
         first = (self._session, *self._locks, max(0, round(wait * 1000)), header)
+        # After an error inside a transaction nothing could be asked there.
+        look = cursor.connection.info.transaction_status != pq.TransactionStatus.IDLE
         try:
-            cursor.execute(self._sql, (*first, False, *rest), binary=True)
-        except psycopg.errors.UniqueViolation:
+            cursor.execute(self._sql, (*first, look, *rest), binary=True)
+        except psycopg.errors.UniqueViolation as error:
+            if error.diag.constraint_name != _IDS:
+                raise
             # Rare, so it is not looked for each time: one of them is there already.
             cursor.execute(self._sql, (*first, True, *rest), binary=True)
         row = cursor.fetchone()

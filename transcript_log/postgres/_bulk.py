@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from ..errors import StorageError
 from ._access import Access
-from ._connections import Cursor
+from ._connections import Cursor, read_committed
 from ._driver import psycopg
 from ._leases import busy_error, held_lease, this_process
 from ._pages import Found, Pages
@@ -68,7 +68,7 @@ def put_session(
         if there is not None:
             raise this_process(access.path, there)
         try:
-            with cursor.connection.transaction():
+            with read_committed(cursor.connection):
                 return _put(access, cursor, session_id, locks, wait, header, rows(), records())
         except psycopg.errors.LockNotAvailable:
             raise busy_error(cursor, access.path, locks[0]) from None

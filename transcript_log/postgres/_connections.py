@@ -12,7 +12,7 @@ import os
 import select
 import socket
 import threading
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import Any, Final, Protocol, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -29,10 +29,12 @@ __all__ = [
     "Connections",
     "Cursor",
     "Where",
+    "check_where",
     "connections_to",
     "cursor_of",
     "identity_of",
     "name_of",
+    "read_committed",
 ]
 
 Connection: TypeAlias = psycopg.Connection[Any]
@@ -141,12 +143,17 @@ class Connections(Protocol):
         ...
 
 
-def connections_to(where: Where, path: str) -> Connections:
-    """Where the connections to a database come from.
+def check_where(where: object) -> None:
+    """Raise TypeError for what names no database, such as an asynchronous connection."""
+    if not isinstance(where, str | psycopg.Connection | psycopg_pool.ConnectionPool):
+        raise TypeError(
+            "a database is named by a connection string, a psycopg.Connection or a"
+            f" psycopg_pool.ConnectionPool, not by a {type(where).__name__}"
+        )
 
-    Raises:
-        TypeError: It is nothing that names a database, such as an asynchronous connection.
-    """
+
+def connections_to(where: Where, path: str) -> Connections:
+    """Where the connections to a database come from."""
     if isinstance(where, str):
         return _Own(
             where.conninfo
@@ -158,12 +165,7 @@ def connections_to(where: Where, path: str) -> Connections:
         )
     if isinstance(where, psycopg.Connection):
         return _Lent(where, path)
-    if isinstance(where, psycopg_pool.ConnectionPool):
-        return _Pooled(where, path)
-    raise TypeError(
-        "a database is named by a connection string, a psycopg.Connection or a psycopg_pool.ConnectionPool,"
-        f" not by a {type(where).__name__}"
-    )
+    return _Pooled(where, path)
 
 
 def _ours(pid: int, path: str, what: str) -> None:
@@ -387,3 +389,16 @@ def _has_ended(connection: Connection) -> bool:
 def _close(connection: Connection) -> None:
     with contextlib.suppress(psycopg.Error, OSError):
         connection.close()
+
+
+@contextlib.contextmanager
+def read_committed(connection: Connection) -> Iterator[None]:
+    """A transaction in which each statement sees what was committed before it, whatever the setting."""
+    was = connection.isolation_level
+    connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+    try:
+        with connection.transaction():
+            yield
+    finally:
+        if not connection.closed:
+            connection.isolation_level = was

@@ -11,6 +11,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from ..errors import StorageError
+from ._connections import read_committed
 from ._driver import psycopg
 
 __all__ = [
@@ -223,7 +224,7 @@ def migrate(
     """
     name = f'"{schema}"'
     lock = int.from_bytes(sha256(f"{schema} migrations".encode()).digest()[:8], signed=True)
-    with connection.transaction():
+    with read_committed(connection):
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", (lock,))
         cursor.execute("SELECT current_setting('server_encoding')")
         row = cursor.fetchone()

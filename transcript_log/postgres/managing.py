@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from ..errors import TranscriptError
 from ._access import Access
-from ._connections import Cursor, Where, cursor_of
+from ._connections import Cursor, Where, cursor_of, read_committed
 from ._leases import busy_error, held_lease, this_process
 from ._rows import lock_keys
 from ._schema import SCHEMA, migrate
@@ -151,7 +151,7 @@ def _deleted(access: Access, cursor: Cursor, session: Kept) -> Pruned:
     there = held_lease(cursor.connection, key)
     if there is not None:
         return Pruned(session, False, _why(this_process("", there)))
-    with cursor.connection.transaction():
+    with read_committed(cursor.connection):
         cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", (key,))
         row = cursor.fetchone()
         if not (row and row[0]):
