@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -457,6 +458,22 @@ def test_the_isolation_of_the_database_does_not_matter(postgres: str, admin: psy
         for thread in threads:
             thread.join()
         assert len(PostgresStore(pool, "s").load()) == 45
+
+
+def test_no_connection_is_kept_that_was_closed(postgres: str) -> None:
+    def count() -> int:
+        gc.collect()
+        return sum(isinstance(one, psycopg.Connection) for one in gc.get_objects())
+
+    before = count()
+    for number in range(3):
+        with PostgresStore(postgres, f"s{number}") as store, store.lease():
+            store.append(said("a"))
+            assert ids(store.load()) == ["a"]
+        with psycopg.connect(postgres) as lent:
+            assert ids(PostgresStore(lent, f"s{number}").load()) == ["a"]
+        del store, lent
+    assert count() == before
 
 
 # ------------------------------------------------------------------------------- lease

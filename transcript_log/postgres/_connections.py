@@ -48,10 +48,11 @@ _IDLE: Final = 1
 _PATIENCE: Final = 10
 """How long a store tries to connect, in seconds, where the connection string does not say."""
 
+_KNOWN: Final = "_transcript_log_known"
+
 _INHERITED: Final[list[Connection]] = []
 """Connections of a parent process. To let one go would write to the parent's socket."""
 
-_known: Final[WeakKeyDictionary[Connection, tuple[Cursor, Hashable]]] = WeakKeyDictionary()
 _lent: Final[WeakKeyDictionary[Connection, threading.RLock]] = WeakKeyDictionary()
 _registry: Final = threading.Lock()
 
@@ -67,12 +68,14 @@ def identity_of(connection: Connection) -> Hashable:
 
 
 def _known_of(connection: Connection) -> tuple[Cursor, Hashable]:
-    known = _known.get(connection)
+    # On the connection itself: the cursor holds that, and a table of both would keep it for ever.
+    known: tuple[Cursor, Hashable] | None = vars(connection).get(_KNOWN)
     if known is None:
         cursor = psycopg.Cursor(connection, row_factory=tuple_row)
         register(cursor.adapters)
         info = connection.info
-        known = _known[connection] = (cursor, (info.host, info.port, info.dbname))
+        known = (cursor, (info.host, info.port, info.dbname))
+        vars(connection)[_KNOWN] = known
     return known
 
 
@@ -191,6 +194,11 @@ class _Own:
         self._lock = threading.Lock()
         self._idle: list[Connection] = []
         self._pid = os.getpid()
+
+    def __del__(self) -> None:
+        # A store need not be closed: what it leaves open is closed with it.
+        if hasattr(self, "_pid"):
+            self.close()
 
     def _in_child(self) -> None:
         if self._pid != os.getpid():

@@ -74,8 +74,8 @@ COMMENT ON TABLE {schema}.details IS 'one row per record of a sidecar';
 DO $$
 BEGIN
     -- A line of a few KB stays in its row, packed at little cost, where the server can do that.
-    ALTER TABLE {schema}.entries ALTER COLUMN line SET COMPRESSION lz4;
-    ALTER TABLE {schema}.details ALTER COLUMN line SET COMPRESSION lz4;
+    EXECUTE 'ALTER TABLE {schema}.entries ALTER COLUMN line SET COMPRESSION lz4';
+    EXECUTE 'ALTER TABLE {schema}.details ALTER COLUMN line SET COMPRESSION lz4';
 EXCEPTION WHEN syntax_error OR feature_not_supported OR invalid_parameter_value THEN
     NULL;
 END $$;
