@@ -715,6 +715,18 @@ def test_reading_makes_no_tables_and_writing_does(postgres: str, admin: psycopg.
     assert migrate_schema(postgres) == (_schema.LATEST, _schema.LATEST)
 
 
+def test_tables_that_were_dropped_are_made_again(
+    store: PostgresStore, admin: psycopg.Connection[Any]
+) -> None:
+    store.append(said("a"))
+    admin.execute("DROP SCHEMA transcript_log CASCADE")
+    assert store.load() == []
+    assert store.append(said("b"), after="") == "b"
+    admin.execute("DROP SCHEMA transcript_log CASCADE")
+    assert store.append(said("c"), after="") == "c"
+    assert ids(store.load()) == ["c"]
+
+
 @pytest.mark.parametrize("version", range(_schema.LATEST + 1))
 def test_every_older_version_is_brought_up_to_date(
     postgres: str, monkeypatch: pytest.MonkeyPatch, version: int

@@ -129,10 +129,11 @@ class Access:
                     # does not help: what it waited for is not seen.
                     anew = connection.info.transaction_status == pq.TransactionStatus.IDLE
                     continue
+                if isinstance(error, _NO_TABLES) and not lost and attempt == 0:
+                    _ready.clear()  # they were dropped, or the database is another one of this name
+                    continue
                 if lost and writing:
                     raise StorageError(self.path, doing, UNKNOWN, None, UNKNOWN_ADVICE) from error
-                if isinstance(error, _NO_TABLES):
-                    _ready.clear()
                 raise storage_error(self.path, doing, error) from error
             except BaseException:
                 lost = _is_busy(connection)
@@ -177,7 +178,11 @@ _PASSING: Final = (
     psycopg.errors.DeadlockDetected,
     psycopg.errors.UniqueViolation,  # of a number that was given out since this statement began
 )
-_NO_TABLES: Final = (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedFunction)
+_NO_TABLES: Final = (
+    psycopg.errors.InvalidSchemaName,
+    psycopg.errors.UndefinedTable,
+    psycopg.errors.UndefinedFunction,
+)
 
 
 def _is_busy(connection: Connection) -> bool:

@@ -239,6 +239,8 @@ class PostgresStore:
             StorageError: There is a session already; or the database refused.
         """
         batch = encode_batch(entries, details, self.path)
+        if exist_ok and self.header() is not None:
+            return
         made = self._put(
             self._writing.header,
             lambda: (
