@@ -551,6 +551,7 @@ def test_a_child_that_was_forked_off_connects_anew_and_holds_no_lease(postgres: 
         lender = PostgresStore(lent, "s")
         store.append(said("a"))
         assert ids(lender.load()) == ["a"]
+        (kept,) = store._access.connections._idle  # type: ignore[attr-defined]
         with store.lease():
             store.append(said("b"))
             child = os.fork()
@@ -567,6 +568,8 @@ def test_a_child_that_was_forked_off_connects_anew_and_holds_no_lease(postgres: 
                     os._exit(status)
             assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
             assert store.append(said("d")) == "d"
+        # The child has not said goodbye on its parent's connection.
+        assert kept.execute("SELECT 1").fetchone() == (1,)
         assert ids(store.load()) == ["a", "b", "d"]
         assert ids(lender.load()) == ["a", "b", "d"]
 

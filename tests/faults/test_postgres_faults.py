@@ -176,6 +176,19 @@ def test_a_lease_lost_at_any_statement_is_never_a_fork_of_history(
         assert ids_of(postgres, session) == ["a", *seen, "other", "again"]
 
 
+def test_a_lease_on_a_lent_connection_is_over_once_that_is_lost(postgres: str) -> None:
+    with psycopg.connect(postgres) as lent:
+        store = PostgresStore(lent, "s")
+        with store.lease(0):
+            store.append(said("one", "a"))
+            assert end_all(postgres) == 1
+            with pytest.raises(StorageError, match="not known"):
+                store.append(said("two", "b"))
+            with pytest.raises(ConflictError, match="lease was lost"):
+                store.append(said("two", "b"))
+    assert ids_of(postgres) == ["a"]
+
+
 def test_a_server_that_crashes_while_many_write_loses_nothing_acknowledged() -> None:
     programs = binaries()
     if programs is None:
