@@ -34,6 +34,7 @@ _TOPICS = (
     "imports",
     "memory",
     "peers",
+    "postgres",
 )
 _PACKAGES = (
     "orjson",
@@ -42,6 +43,8 @@ _PACKAGES = (
     "langgraph",
     "langgraph-checkpoint-sqlite",
     "eventsourcing",
+    "psycopg",
+    "langgraph-checkpoint-postgres",
 )
 
 

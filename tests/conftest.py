@@ -8,8 +8,12 @@ tries so many new ones.
 from __future__ import annotations
 
 import os
+import uuid
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
+from postgres_server import Server, binaries
 
 for _variable in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "PI_CODING_AGENT_DIR"):
     os.environ[_variable] = os.path.join(os.sep, "no-such-folder")
@@ -19,3 +23,30 @@ os.environ.pop("PI_CODING_AGENT_SESSION_DIR", None)
 _SEARCH = int(os.environ.get("TRANSCRIPT_LOG_SEARCH", "0"))
 settings.register_profile("tests", deadline=None, derandomize=not _SEARCH, max_examples=_SEARCH or 100)
 settings.load_profile("tests")
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Server]:
+    """A server for the whole run, where one is installed; with ``CI`` set it has to be."""
+    programs = binaries()
+    if programs is None:
+        reason = "no PostgreSQL server is installed: apt-get install postgresql"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    server = Server(programs)
+    yield server
+    server.end()
+
+
+@pytest.fixture
+def postgres(postgres_server: Server) -> Iterator[str]:
+    """The URL of an empty database of a test's own."""
+    import psycopg
+
+    name = f"t{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(postgres_server.url(), autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {name}".encode())
+    yield postgres_server.url(name)
+    with psycopg.connect(postgres_server.url(), autocommit=True) as admin:
+        admin.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())

@@ -761,10 +761,13 @@ def test_without_words_it_shows_its_help() -> None:
         "rules",
         "salvage",
         "fork",
+        "copy",
         "list",
         "import",
         "stats",
         "export",
+        "prune",
+        "migrate",
     ]
 
 

@@ -7,11 +7,16 @@ import inspect
 import os
 import re
 import shutil
+import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
+from urllib.request import Request, urlopen
 
 import pytest
 from anthropic.resources.messages import Messages
@@ -40,6 +45,7 @@ NAMES: Final = [
     "responses_loop",
     "resume_after_kill",
     "switch_provider",
+    "web_service",
 ]
 CALLS_NO_CLIENT: Final = {
     "claude_agent_sdk_store",
@@ -239,13 +245,53 @@ def test_a_store_of_ones_own_keeps_a_session_and_its_promises(run: Run) -> None:
     assert re.match(r"1\d passed", lines[-1])
 
 
+def test_two_workers_serve_one_database(postgres: str, tmp_path: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    env = {"PYTHONPATH": str(ROOT), "DATABASE_URL": postgres, "PORT": str(port)}
+    service = subprocess.Popen(
+        [sys.executable, str(ROOT / "examples" / "web_service.py")],
+        env={**os.environ, **env},
+        cwd=tmp_path,
+        start_new_session=True,
+    )
+
+    def ask(session: str) -> str:
+        request = Request(f"http://127.0.0.1:{port}/{session}", b"Hello!")
+        with urlopen(request, timeout=60) as answer:
+            return str(answer.read().decode())
+
+    try:
+        end = time.monotonic() + 60
+        while True:
+            try:
+                ask("first")
+                break
+            except OSError:
+                assert time.monotonic() < end
+                time.sleep(0.05)
+        with ThreadPoolExecutor(6) as threads:
+            answers = list(threads.map(ask, ["one", "two"] * 15))
+        workers = {answer.rpartition(" ")[2] for answer in answers}
+        assert len(workers) == 2
+        for session in ("one", "two"):
+            with Session.open(f"{postgres}#{session}", mode="read") as talk:
+                roles = [entry.message["role"] for entry in talk.entries()]  # type: ignore[union-attr]
+                assert roles == ["user", "assistant"] * 15
+                assert check_entries(talk.entries()) == ()
+    finally:
+        os.killpg(service.pid, signal.SIGTERM)
+        service.wait()
+
+
 # ------------------------------------------------------------------------- how they are
 
 
 def test_the_examples_are_these_and_each_is_tried() -> None:
     assert [path.stem for path in EXAMPLES] == NAMES
     here = Path(__file__).read_text(encoding="utf-8")
-    assert all(f'run("{path.name}"' in here for path in EXAMPLES)
+    assert all(f'run("{path.name}"' in here or f'"examples" / "{path.name}"' in here for path in EXAMPLES)
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

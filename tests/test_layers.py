@@ -29,6 +29,7 @@ FLOORS: Final = {
     "items": 0,
     "_json": 1,
     "_times": 1,
+    "_urls": 1,
     "entries": 1,
     "families": 1,
     "_active": 2,
@@ -56,6 +57,7 @@ FLOORS: Final = {
     "jsonl": 3,
     "lines": 3,
     "memory": 3,
+    "postgres": 3,
     "reconcile": 3,
     "_wording": 4,
     "context": 4,
@@ -63,11 +65,13 @@ FLOORS: Final = {
     "events": 4,
     "history": 4,
     "stats": 4,
+    "stores": 4,
     "_glimpse": 5,
     "_played": 5,
     "acceptance": 5,
     "check": 5,
     "converting": 5,
+    "copying": 5,
     "costs": 5,
     "diffing": 5,
     "exporters": 5,
@@ -105,6 +109,8 @@ IO: Final = frozenset(
         "cli.convert",
         "cli.export",
         "converting",
+        "copying",
+        "session.forking",
         "_zst",
         "cli.import_",
         "cli.list",
@@ -119,6 +125,7 @@ IO: Final = frozenset(
         "places",
         "subagents",
         "pytest_plugin",
+        "postgres._connections",
     }
 )
 """Who may read and write files."""
@@ -130,17 +137,33 @@ OTHER_USES_OF_OS: Final = {
     "aio.session": {"PathLike"},
     "entries": {"urandom"},
     "errors": {"strerror"},
+    "postgres._leases": {"getpid", "uname"},
     "session.facade": {"PathLike"},
-    "session.forking": {"PathLike"},
+    "stores": {"PathLike"},
 }
 """Who needs something of ``os`` that is neither a file nor a process."""
 
-CLOCKS: Final = frozenset({"_following", "_logfile.lock", "_logfile.writer", "cli.watching", "entries"})
+CLOCKS: Final = frozenset(
+    {
+        "_following",
+        "_logfile.lock",
+        "_logfile.writer",
+        "cli.prune",
+        "cli.watching",
+        "entries",
+        "postgres._following",
+        "postgres._leases",
+    }
+)
 """Who may ask what time it is, or wait."""
 
 LAZY: Final = {
     "_logfile.lock": {"filelock"},
     "_zst": {"compression", "zstandard"},
+    "cli.migrate": {""},  # sessions in a database
+    "cli.prune": {""},
+    "listing": {""},
+    "stores": {""},
     "costs": {"genai_prices"},
     "exporters._rich": {"markdown_it", "pygments"},
     "exporters.html": {"jinja2", "markupsafe", "pygments"},
@@ -156,6 +179,8 @@ FOREIGN: Final = {
     "filelock": "_logfile.lock",
     "genai_prices": "costs",
     **dict.fromkeys(("langchain_core", "pydantic_ai"), "adapters"),
+    "psycopg": "postgres",
+    "psycopg_pool": "postgres",
     **dict.fromkeys(("jinja2", "markdown_it", "markupsafe", "pygments"), "exporters"),
     "orjson": "",
     "pytest": "pytest_plugin",

@@ -1,9 +1,9 @@
 """An append-only session log for coding agents, and the projections of it.
 
 Start with :class:`Session`; below it are :class:`JsonlStore` and :func:`build_context`. The modules
-hold more: ``adapters``, ``aio``, ``apis``, ``boundary``, ``check``, ``compaction``, ``context``, ``counts``,
-``families``, ``history``, ``importers``, ``items``, ``lines``, ``memory``, ``projection``, ``reconcile``,
-``recorded``, ``sent``, ``stats`` and ``testing``.
+hold more: ``adapters``, ``aio``, ``apis``, ``boundary``, ``check``, ``compaction``, ``context``, ``copying``,
+``counts``, ``families``, ``history``, ``importers``, ``items``, ``lines``, ``memory``, ``postgres``,
+``projection``, ``reconcile``, ``recorded``, ``sent``, ``stats``, ``stores`` and ``testing``.
 """
 
 from importlib import import_module

@@ -20,7 +20,7 @@ from .errors import EntryError
 from .findings import Finding, Severity
 from .store import DetailKey, Place, Scan
 
-__all__ = ["scan_log"]
+__all__ = ["decode_leniently", "scan_log"]
 
 T = TypeVar("T")
 
@@ -142,28 +142,37 @@ def _scan_log(path: str, details_path: str) -> Scan:
         )
 
 
+def decode_leniently(raw: bytes, sealed: bool) -> tuple[Entry, tuple[str, ...]]:
+    """The entry of a line, and what is doubtful about its times.
+
+    Raises:
+        EntryError: The line is no entry.
+    """
+    try:
+        return decode_entry(raw, sealed), ()
+    except EntryError:
+        try:
+            value = _json.decode(raw)
+        except ValueError as error:
+            raise EntryError("$", f"not JSON: {error}", "json") from None
+        doubts: list[str] = []
+        return entry_from_value(value, doubts.append), tuple(doubts)
+
+
 def _scan_entries(
     path: str, fd: int, head: Head, scanner: _Scanner, entries: list[Entry], places: list[Place]
 ) -> tuple[int, int]:
-    doubts: list[str] = []
-
     def lenient(value: Json) -> tuple[Entry, tuple[str, ...]]:
-        doubts.clear()
-        entry = entry_from_value(value, doubts.append)
-        return entry, tuple(doubts)
-
-    def decode(raw: bytes, sealed: bool) -> tuple[Entry, tuple[str, ...]]:
-        try:
-            return decode_entry(raw, sealed), ()
-        except EntryError:
-            try:
-                value = _json.decode(raw)
-            except ValueError as error:
-                raise EntryError("$", f"not JSON: {error}", "json") from None
-            return lenient(value)
+        doubts: list[str] = []
+        return entry_from_value(value, doubts.append), tuple(doubts)
 
     reader: BatchReader[tuple[Entry, tuple[str, ...]]] = BatchReader(
-        path, fd, decode, lambda fault: scanner.save(fault, lenient), offset=head.offset, line=head.line
+        path,
+        fd,
+        decode_leniently,
+        lambda fault: scanner.save(fault, lenient),
+        offset=head.offset,
+        line=head.line,
     )
     first: dict[str, int] = {}
     unsealed = 0

@@ -139,20 +139,22 @@ class FamilyRequiredError(TranscriptError, ValueError):
 
 
 class SessionIdError(TranscriptError, ValueError):
-    """A session id could name a file outside its folder, or no file at all."""
+    """A session id could name a file outside its folder, or no file at all; or no table can hold it."""
 
-    def __init__(self, session_id: object) -> None:
-        super().__init__(session_id)
+    def __init__(
+        self,
+        session_id: object,
+        advice: str = "use 1 to 128 of the characters A-Z a-z 0-9 _ -, beginning with a letter or digit",
+    ) -> None:
+        super().__init__(session_id, advice)
         self.session_id = session_id
+        self.advice = advice
 
     def __str__(self) -> str:
         shown = repr(self.session_id)
         if len(shown) > 60:
             shown = shown[:57] + "..."
-        return (
-            f"{shown} is no session id: use 1 to 128 of the characters A-Z a-z 0-9 _ -,"
-            " beginning with a letter or digit"
-        )
+        return f"{shown} is no session id: {self.advice}"
 
 
 class ConflictError(TranscriptError):
@@ -162,11 +164,12 @@ class ConflictError(TranscriptError):
         path: The log.
         expected: The id that was to be last; ``""`` for an empty log.
         found: The id that is.
-        of: ``"log"``, or ``"compaction"`` where these are the newest compactions.
+        of: ``"log"``; ``"compaction"`` where these are the newest compactions; ``"lease"`` where the
+            lease was lost, so that it cannot be known what others wrote.
     """
 
     def __init__(
-        self, path: str, expected: str, found: str, of: Literal["log", "compaction"] = "log"
+        self, path: str, expected: str, found: str, of: Literal["log", "compaction", "lease"] = "log"
     ) -> None:
         super().__init__(path, expected, found, of)
         self.path = path
@@ -179,6 +182,11 @@ class ConflictError(TranscriptError):
             return (
                 f"{self.path}: the compaction {self.found!r} was added since the plan was made;"
                 " nothing was written, plan again"
+            )
+        if self.of == "lease":
+            return (
+                f"{self.path}: the lease was lost with the connection that it lived on;"
+                " nothing was written, open the session again"
             )
         expected = f"the entry {self.expected!r}" if self.expected else "an empty log"
         found = f"the log ends with {self.found!r}" if self.found else "the log is empty"

@@ -21,12 +21,14 @@ from . import _json
 from ._logfile.files import closing, copy_bytes, make_folder, sync_folder, telling, write_all
 from ._logfile.seal import LINE_LIMIT, line_of
 from .codec import encode_detail, encode_entry, encode_header
+from .copying import copy_session
 from .entries import CompactionEntry, Detail, Entry, Header, MessageEntry, RunEntry
 from .errors import CorruptLogError, EntryError, StorageError
 from .findings import Finding
 from .importers import Imported
 from .jsonl import JsonlStore
 from .store import Place
+from .stores import is_url
 
 __all__ = ["Written", "give_name", "write_imported"]
 
@@ -60,7 +62,7 @@ def write_imported(imported: Imported, path: str | os.PathLike[str], *, source: 
 
     Args:
         imported: The session.
-        path: The log. Folders that are missing are made.
+        path: The log, or the URL of a session in a database. Folders that are missing are made.
         source: The file it comes from, for the findings.
 
     Raises:
@@ -68,6 +70,8 @@ def write_imported(imported: Imported, path: str | os.PathLike[str], *, source: 
             refused; or what was written did not read back as it was, as where two entries share
             an id. Nothing is left behind.
     """
+    if is_url(path):
+        return _write_to_database(imported, os.fspath(path), source)
     final = JsonlStore(path)
     with telling(final.path, _DOING):
         if os.path.lexists(path):
@@ -104,6 +108,13 @@ def write_imported(imported: Imported, path: str | os.PathLike[str], *, source: 
         details=len(selection.details),
         refused=tuple(selection.findings),
     )
+
+
+def _write_to_database(imported: Imported, url: str, source: str | None) -> Written:
+    """The same to the URL of a session: a file is made first, and copied."""
+    with tempfile.TemporaryDirectory(prefix="transcript-log-") as folder:
+        written = write_imported(imported, os.path.join(folder, "log.jsonl"), source=source)
+        return replace(written, path=copy_session(written.path, url).path)
 
 
 class _Selection:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import AbstractContextManager
 from itertools import chain
 from typing import Any, Final, Literal, Self
@@ -249,6 +249,22 @@ class JsonlStore:
             else:
                 self._log.add(b"", None)
 
+    def make(self, lines: Iterable[bytes], records: Iterable[bytes]) -> None:
+        """Make the log of lines that are there, the header first, and the sidecar of records.
+
+        Each ends with its line feed. They are not looked at. On disk on return, wholly or not at all.
+
+        Raises:
+            StorageError: There is a log already; or the system refused.
+            HeaderError: There is a file that is no log of ours.
+        """
+        self._check_fit()
+        with self._lock.batch():
+            self._log.settle()
+            if self._log.is_made:
+                raise StorageError(self.path, "make the log", _THERE, errno.EEXIST, "name a file that is not")
+            _forking.make_log(self.path, lines, self.details_path, records)
+
     def append(self, *entries: Entry, after: str | None = None, details: Sequence[Detail] = ()) -> str:
         """Add a batch, all of it or nothing; acknowledged on return. See :meth:`Store.append`.
 
@@ -394,7 +410,6 @@ class JsonlStore:
         return made
 
     def _take_copy(self, source: JsonlStore, at: str, later: Set[DetailKey]) -> None:
-        self._check_fit()
         while True:
             try:
                 return self._copy_from(source, at, later)
@@ -403,13 +418,10 @@ class JsonlStore:
 
     def _copy_from(self, source: JsonlStore, at: str, later: Set[DetailKey]) -> None:
         ids = _forking.forked_ids(source.path, at, _ID_SOURCE)
-        with self._lock.batch():
-            self._log.settle()
-            if self._log.is_made:
-                raise StorageError(self.path, "make the log", _THERE, errno.EEXIST, "name a file that is not")
-            lines = _forking.forked_entries(source.path, at, _ID_SOURCE)
-            records = _forking.forked_details(source.details_path, ids, later)
-            _forking.make_log(self.path, chain([self._header_line()], lines), self.details_path, records)
+        lines = _forking.forked_entries(source.path, at, _ID_SOURCE)
+        self.make(
+            chain([self._header_line()], lines), _forking.forked_details(source.details_path, ids, later)
+        )
 
     # ------------------------------------------------------------------------- mending
 

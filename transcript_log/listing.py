@@ -14,8 +14,9 @@ from ._glimpse import Glimpse, glimpse, glimpse_own
 from ._zst import NoZstError, is_cut, is_packed, unpacked_beginning
 from .errors import StorageError
 from .importers import SourceFormat
+from .stores import SessionUrl
 
-__all__ = ["Listed", "list_logs", "look_into", "newest_first"]
+__all__ = ["Listed", "list_logs", "list_stored", "look_into", "newest_first"]
 
 _PIECE: Final = 4096
 """How much is read at each end of a file, in bytes."""
@@ -72,6 +73,30 @@ def list_logs(folder: str | os.PathLike[str]) -> list[Listed]:
         StorageError: The folder cannot be read.
     """
     return newest_first(look_into(os.fspath(folder)))
+
+
+def list_stored(url: str, limit: int | None = None) -> list[Listed]:
+    """The sessions in a database, newest change first, from their rows and a few KB of each.
+
+    Args:
+        url: The database's URL; the paths of what is listed are URLs, without a password.
+        limit: How many at most.
+
+    Raises:
+        NoPostgresError: The extra ``postgres`` is not installed.
+        StorageError: The database refused, or cannot be reached.
+    """
+    from .postgres import list_sessions  # noqa: PLC0415 - an extra
+
+    named = SessionUrl(url)
+    found = []
+    for kept in list_sessions(named.conninfo, limit=limit, ends=True):
+        seen = glimpse(kept.head, kept.tail) if kept.head else Glimpse(None, problem="nothing but details")
+        changed = kept.changed.timestamp()
+        path = str(named.of(kept.id))
+        form, _, started, text, problem, is_subagent, _ = seen
+        found.append(Listed(path, form, kept.id, started, changed, kept.size, text, problem, is_subagent))
+    return found
 
 
 def newest_first(sessions: Iterable[Listed]) -> list[Listed]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from .entries import Detail, Entry, Header, Json
 from .errors import CorruptLogError
@@ -22,6 +22,7 @@ __all__ = [
     "FollowableStore",
     "LeasableStore",
     "Place",
+    "RawLog",
     "Scan",
     "ScannableStore",
     "Store",
@@ -175,6 +176,21 @@ class Scan:
     size: int = 0
 
     __hash__ = None  # type: ignore[assignment]  # entries hold dicts
+
+
+class RawLog(NamedTuple):
+    """A log as lines, each without its line feed, as a copy of it takes them.
+
+    Attributes:
+        header: The first line.
+        entries: Gives the lines of the entries, each with whether it begins a batch. Blank lines
+            that follow one are part of it.
+        details: Gives the lines of the details.
+    """
+
+    header: bytes
+    entries: Callable[[], Iterator[tuple[bytes, bool]]]
+    details: Callable[[], Iterator[bytes]]
 
 
 @runtime_checkable

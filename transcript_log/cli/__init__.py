@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import click
 
+from .._urls import without_passwords
 from .._version import __version__
 from ..errors import TranscriptError
 from .text import one_line, plain
@@ -29,11 +30,14 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "rules": "rules:rules",
     "salvage": "salvage:salvage",
     "fork": "fork:fork",
+    "copy": "copy:copy",
     "list": "list:list_",
     "import": "import_:import_",
     "stats": "stats:stats",
     "export": "export:export",
     "convert": "convert:convert",
+    "prune": "prune:prune",
+    "migrate": "migrate:migrate",
 }
 """Where each command is, as ``MODULE:NAME``, in the order in which they are wanted."""
 
@@ -45,10 +49,10 @@ def _telling() -> Iterator[None]:
         yield
     except click.UsageError as error:
         message = error.format_message()
-        if plain(message) == message:
+        if without_passwords(plain(message)) == message:
             raise
         # It quotes an argument, such as the name of a file, which may hold anything.
-        raise click.UsageError(one_line(message), error.ctx) from error
+        raise click.UsageError(one_line(without_passwords(message)), error.ctx) from error
     except TranscriptError as error:
         raise click.ClickException(one_line(str(error))) from error
 
@@ -89,7 +93,8 @@ def main() -> None:
     """Look into the sessions of coding agents, and mend them.
 
     FILE is a log of this package, or a session of Claude Code, Codex or pi, told apart by
-    content, or the beginning of a session's id ('transcript-log list' shows them).
+    content, or the beginning of a session's id ('transcript-log list' shows them), or
+    postgresql://user@host/database#SESSION with the extra 'postgres'.
 
     \b
     Example:

@@ -20,6 +20,7 @@ from ..exporters.markdown import export_markdown
 from ..exporters.pi import export_pi
 from ..findings import Change
 from ..redaction import Redacted, SecretShape, redact
+from ..stores import SessionUrl, is_url
 from .output import counted, echo, echo_pieces, show_size, tell
 from .redacting import chosen_shapes, redact_options, redacted_lines
 from .source import FORMAT_NAMES, PathType, Session, file_argument, open_session
@@ -86,7 +87,7 @@ def export(
     if out is None:
         echo_pieces(pieces)
     else:
-        if force and os.path.exists(out) and os.path.samefile(file, out):
+        if force and not is_url(file) and os.path.exists(out) and os.path.samefile(file, out):
             raise click.UsageError("--out names the session itself")
         size = write_file(out, pieces, replace=force)
         echo(one_line(f"wrote {out} ({show_size(size)})"), err=True)
@@ -119,13 +120,19 @@ def redacted_source(
 def source_of(session: Session) -> ExportSource:
     """A session as exporters take it."""
     return ExportSource(
-        name=os.path.basename(session.path).removesuffix(".zst").removesuffix(".jsonl"),
+        name=_name_of(session.path),
         entries=session.entries,
         details=session.details,
         header=session.header,
         maker="" if session.format == "transcript-log" else FORMAT_NAMES[session.format],
         findings=session.file_findings,
     )
+
+
+def _name_of(path: str) -> str:
+    if isinstance(path, SessionUrl):
+        return path.session
+    return os.path.basename(path).removesuffix(".zst").removesuffix(".jsonl")
 
 
 def tell_changes(changes: Sequence[Change]) -> None:

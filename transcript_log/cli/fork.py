@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import click
 
-from ..jsonl import JsonlStore
 from ..session.forking import Forkable, make_fork
+from ..stores import open_store
 from .choosing import chosen_entry
 from .output import echo, tell
 from .source import NewFileType, file_argument, open_session
@@ -24,9 +26,9 @@ def fork(file: str, new: str, at: str | None) -> None:
     NEW holds the entries of FILE up to ENTRY, or all of them, and what the sidecar tells of
     them. Entries keep their ids; of a log of this package also the bytes of their lines. The
     header of NEW says where it was forked. FILE is only read, also while an agent writes to
-    it; of another agent's session NEW is a log of this package. NEW is there wholly or not at
-    all, and no file is ever written over. What is damaged is told on stderr; what can be read
-    of it comes along.
+    it; of another agent's session NEW is a log of this package. NEW, which may be the URL of a
+    session in a database, is there wholly or not at all, and nothing is ever written over. What
+    is damaged is told on stderr; what can be read of it comes along.
 
     \b
     Example:
@@ -40,10 +42,14 @@ def fork(file: str, new: str, at: str | None) -> None:
         header=session.header,
         entries=session.entries,
         details=session.details,
-        store=JsonlStore(session.path) if session.format == "transcript-log" else None,
+        store=open_store(session.path) if session.format == "transcript-log" else None,
     )
-    made = make_fork(source, new, None if at is None else chosen_entry(session, at))
-    ids = [entry.id for entry in made.read()]
+    with contextlib.ExitStack() as stack:
+        if source.store is not None:
+            stack.callback(source.store.close)
+        made = make_fork(source, new, None if at is None else chosen_entry(session, at))
+        stack.callback(made.close)
+        ids = [entry.id for entry in made.read()]
     until = f", up to {ids[-1]}" if ids else ""
     echo(one_line(f"{new}: {len(ids)} {'entry' if len(ids) == 1 else 'entries'} of {file}{until}"), err=True)
     untimed = sum(entry.timestamp is None for entry in session.entries[: len(ids)])

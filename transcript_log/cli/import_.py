@@ -21,7 +21,7 @@ from ..redaction import Redacted, SecretShape, redact_imported
 from ..subagents import log_folder
 from .output import counted, echo, echo_json, finding_json
 from .redacting import chosen_shapes, redact_options, redacted_json, redacted_lines
-from .source import FORMAT_NAMES, Foreign, PathType, file_argument, open_session, read_foreign, subagents_of
+from .source import FORMAT_NAMES, Foreign, OutType, file_argument, open_session, read_foreign, subagents_of
 from .text import one_line
 
 __all__ = ["import_"]
@@ -32,7 +32,10 @@ _ENDS: Final = re.compile(r"(?:\.jsonl|\.json)?(?:\.zst)?\Z")
 @click.command("import")
 @file_argument
 @click.option(
-    "--out", type=PathType(), metavar="LOG", help="The log to make; by default ID.jsonl in this folder."
+    "--out",
+    type=OutType(),
+    metavar="LOG",
+    help="The log to make, a file or the URL of a session; by default ID.jsonl in this folder.",
 )
 @click.option("--subagents", is_flag=True, help="Also logs of its subagents, in a folder beside it.")
 @click.option("--keep-unknown", is_flag=True, help="Keep records that nothing is made of, as they are.")

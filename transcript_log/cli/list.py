@@ -11,8 +11,9 @@ import click
 from .._times import format_time
 from ..entries import Json
 from ..errors import StorageError
-from ..listing import Listed, list_logs, newest_first
+from ..listing import Listed, list_logs, list_stored, newest_first
 from ..places import AGENTS, Home, agent_homes, list_homes
+from ..stores import SessionUrl, is_url
 from .naming import NoSuchFileError, shown_path
 from .output import counted, echo, echo_json, show_size, show_time
 from .source import PathType
@@ -39,17 +40,21 @@ def list_(folder: str | None, agent: str | None, subagents: bool, limit: int | N
 
     Without words: those in this folder, and those of Claude Code, Codex and pi where these
     keep them (their environment variables count). With DIR: the session files in that folder,
-    not below it. With --agent: those of that agent. For each: when it last changed, its size,
-    whose it is, its id, the beginning of the first message of a person, and what is wrong as
-    far as its first and last few KB tell. The beginning of an id stands for its file in every
-    other command.
+    not below it; or, with the URL of a database, the sessions there. With --agent: those of
+    that agent. For each: when it last changed, its size, whose it is, its id, the beginning of
+    the first message of a person, and what is wrong as far as its first and last few KB tell.
+    The beginning of an id stands for its file in every other command.
 
     \b
     Example:
         transcript-log list --limit 20
         transcript-log list --agent codex --json | jq -r 'select(.problem) | .path'
         transcript-log list sessions/
+        transcript-log list postgresql://agents@db.example/sessions --limit 20
     """
+    if folder is not None and is_url(folder):
+        _list_database(SessionUrl(folder), limit, as_json=as_json)
+        return
     if folder is not None and ("\0" in folder or not os.path.lexists(folder)):
         raise NoSuchFileError(folder, "there is no such folder")
     whole = folder is None and agent in (None, "all")
@@ -69,6 +74,15 @@ def list_(folder: str | None, agent: str | None, subagents: bool, limit: int | N
     if not sessions:
         places = [*([folder or "this folder"] if whole or folder is not None else ()), *_shown(homes)]
         echo(one_line(f"{', '.join(places)}: no session files"), err=True)
+
+
+def _list_database(url: SessionUrl, limit: int | None, *, as_json: bool) -> None:
+    if url.session:
+        raise click.UsageError(one_line(f"{url}: leave #{url.session} out to list the database"))
+    sessions = list_stored(url, limit)
+    _print(sessions, as_json=as_json, by_id=True)
+    if not sessions and not as_json:
+        echo(one_line(f"{url}: no sessions"), err=True)
 
 
 def _homes(folder: str | None, agent: str | None) -> list[Home]:

@@ -6,7 +6,7 @@ import click
 
 from ..jsonl import SalvagePlan
 from .output import counted, echo
-from .source import as_given, file_argument, open_store
+from .source import as_given, file_argument, open_file
 from .text import one_line
 
 __all__ = ["salvage"]
@@ -29,7 +29,7 @@ def salvage(ctx: click.Context, file: str, apply: bool, reseal: bool) -> None:
         transcript-log salvage session.jsonl
         transcript-log salvage session.jsonl --apply
     """
-    store = open_store(file)
+    store = open_file(file)
     plans = store.reseal(apply=apply) if reseal else store.salvage(apply=apply)
     for plan in plans:
         for line in _told(plan, file, "resealed" if reseal else "written anew"):

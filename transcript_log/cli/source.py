@@ -26,6 +26,7 @@ from ..importers.pi import import_pi
 from ..importers.subagents import calls_of_subagents
 from ..jsonl import JsonlStore
 from ..store import DetailKey
+from ..stores import LogStore, SessionUrl, is_url, open_store
 from ..subagents import SubagentFile, find_subagents, parent_beside
 from .naming import NoSuchFileError, may_be_id, session_named
 from .output import echo
@@ -33,15 +34,18 @@ from .text import one_line
 
 __all__ = [
     "FORMAT_NAMES",
+    "DatabaseType",
     "FileType",
     "Foreign",
     "NewFileType",
+    "OutType",
     "PathType",
     "Session",
     "as_given",
     "file_argument",
+    "named_session",
+    "open_file",
     "open_session",
-    "open_store",
     "read_foreign",
     "subagents_of",
 ]
@@ -99,14 +103,31 @@ class PathType(click.Path):
         return os.fsdecode(value)
 
 
+def named_session(url: str) -> SessionUrl:
+    """The URL of a session; as text it shows no password.
+
+    Raises:
+        UsageError: It names a database, and no session in it.
+    """
+    named = SessionUrl(url)
+    if not named.session:
+        shown = named.rstrip("#")
+        raise click.UsageError(
+            one_line(f"{shown}: add #SESSION to it; 'transcript-log list {shown}' shows them")
+        )
+    return named
+
+
 class FileType(PathType):
-    """A path that must name something, or the beginning of a session id.
+    """A path that must name something, the URL of a session, or the beginning of a session id.
 
     A file that is there goes before an id. A missing one is told apart from one that cannot be read.
     """
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         path = super().convert(value, param, ctx)
+        if is_url(path):
+            return named_session(path)
         try:
             os.stat(path)
         except (FileNotFoundError, NotADirectoryError):
@@ -121,11 +142,34 @@ class FileType(PathType):
         return path
 
 
-class NewFileType(PathType):
-    """A path that must name nothing yet."""
+class DatabaseType(PathType):
+    """The URL of a database, without a session."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        given = super().convert(value, param, ctx)
+        if not is_url(given):
+            self.fail("give the URL of a database, as postgresql://user@host/database", param, ctx)
+        url = SessionUrl(given)
+        if url.session:
+            self.fail(one_line(f"{url}: leave #{url.session} out: this is about the database"), param, ctx)
+        return url
+
+
+class OutType(PathType):
+    """A path, or the URL of a session."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         path = super().convert(value, param, ctx)
+        return named_session(path) if is_url(path) else path
+
+
+class NewFileType(PathType):
+    """A path that must name nothing yet, or the URL of a session; whether that is there is told later."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        path = super().convert(value, param, ctx)
+        if is_url(path):
+            return named_session(path)
         if "\0" not in path and os.path.lexists(path):
             raise StorageError(path, "make the log", "there is a file already", errno.EEXIST, "name another")
         return path
@@ -157,6 +201,8 @@ def open_session(path: str) -> Session:
         HeaderError: It is no session, or one that cannot be read here.
         NoZstError: It is compressed, and nothing is installed that decompresses it.
     """
+    if is_url(path):
+        return _stored(path)
     found = read_foreign(path)
     if isinstance(found, Foreign):
         return _imported(found)
@@ -186,6 +232,8 @@ def read_foreign(path: str, *, keep_unknown: bool = False) -> Foreign | tuple[bo
         HeaderError: It is a session that cannot be read here, or empty.
         NoZstError: It is compressed, and nothing is installed that decompresses it.
     """
+    if is_url(path):
+        return False, True
     with opened(path) as fd, telling(path, "read"):
         if fd is None:
             raise NoSuchFileError(path)
@@ -227,13 +275,16 @@ def _refused(path: str, reason: str, advice: str = "", line: int = 1, offset: in
     return HeaderError(path, line, offset, reason, advice, None, "header-type")
 
 
-def open_store(path: str) -> JsonlStore:
-    """The store of a log of our own, to be written to.
+def open_file(path: str) -> JsonlStore:
+    """The store of a log of our own in a file, to be written to.
 
     Raises:
         StorageError: The file cannot be read, or is no regular file.
         HeaderError: Another agent wrote it.
     """
+    if is_url(path):
+        advice = "copy the session to a file with 'transcript-log copy', and mend that"
+        raise StorageError(path, "mend the session", "only files are mended", None, advice)
     with opened(path) as fd, telling(path, "read"):
         form = None if fd is None else sniff(os.pread(fd, _HEAD, 0))
         packed = fd is not None and is_packed(os.pread(fd, 4, 0))
@@ -244,8 +295,19 @@ def open_store(path: str) -> JsonlStore:
     return JsonlStore(path)
 
 
-def _scanned(path: str) -> Session:
-    store = JsonlStore(path)
+def _stored(path: str) -> Session:
+    """The session in a database."""
+    store = open_store(path)
+    try:
+        if store.header() is None:
+            raise NoSuchFileError(path, "there is no such session")
+        return _scanned(path, store)
+    finally:
+        store.close()
+
+
+def _scanned(path: str, store: LogStore | None = None) -> Session:
+    store = store or JsonlStore(path)
     scan = store.scan()
     damaged = {
         finding.line
@@ -327,6 +389,8 @@ def _packed_findings(path: str, fault: str) -> list[Finding]:
 
 def as_given(path: str, found: str) -> str:
     """The path of a log, or of a file beside it, in the words in which the log was named."""
+    if is_url(path):
+        return path
     # A store tells the real path: that of a link's target stands in another folder.
     return found if os.path.islink(path) else os.path.join(os.path.dirname(path), os.path.basename(found))
 

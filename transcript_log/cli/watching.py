@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections import Counter
@@ -15,6 +16,7 @@ from ..history import Called, Event, Ran, Responded, build_history
 from ..jsonl import JsonlStore
 from ..stats import NOTHING, Ledger
 from ..store import DetailKey
+from ..stores import LogStore, open_store
 from .output import echo, tell
 from .source import Session, open_session
 from .text import one_line
@@ -106,7 +108,7 @@ def _needed(entries: Sequence[Entry], events: Iterable[Event]) -> list[Entry]:
 
 
 def _our_batches(session: Session) -> Iterator[Batch]:
-    store = JsonlStore(session.path)
+    store = open_store(session.path)
     seen = {entry.id for entry in session.entries}
 
     def on_damage(error: CorruptLogError) -> None:
@@ -114,12 +116,13 @@ def _our_batches(session: Session) -> Iterator[Batch]:
             at = f"line {error.line} (byte {error.offset})"
             echo(one_line(f"{session.path}: {at}: error: {error.reason}; {error.advice}"), err=True)
 
-    for batch in store.follow(poll=_POLL, on_damage=on_damage):
-        if fresh := tuple(entry for entry in batch if entry.id not in seen):
-            yield fresh, _details(store)
+    with contextlib.closing(store):
+        for batch in store.follow(poll=_POLL if isinstance(store, JsonlStore) else 1.0, on_damage=on_damage):
+            if fresh := tuple(entry for entry in batch if entry.id not in seen):
+                yield fresh, _details(store)
 
 
-def _details(store: JsonlStore) -> Mapping[DetailKey, Json]:
+def _details(store: LogStore) -> Mapping[DetailKey, Json]:
     try:
         return store.details()
     except CorruptLogError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
@@ -21,22 +21,32 @@ from ..errors import (
     StorageError,
 )
 from ..findings import Finding
-from ..jsonl import JsonlStore
 from ..store import DetailKey, LeasableStore, ScannableStore, Store, Version, VersionedStore
+from ..stores import LogStore
 
-__all__ = ["Mode", "SessionLog", "refuse_existing"]
+__all__ = ["Mode", "SessionLog", "closed_on_error", "refuse_existing"]
 
 Mode: TypeAlias = Literal["exclusive", "shared", "read"]
 """Who else may write: nobody, as long as the session is open; others, between its batches; or
 others alone."""
 
 
-def refuse_existing(store: JsonlStore) -> None:
+def refuse_existing(store: LogStore) -> None:
     """Raise where a log is to be made and there is one; told at once, whoever has it."""
     if store.header() is not None:
         raise StorageError(
             store.path, "make the log", "there is one already", errno.EEXIST, "open it instead"
         )
+
+
+@contextlib.contextmanager
+def closed_on_error(store: LogStore) -> Iterator[None]:
+    """Let go of a store's files or connections if no session comes to hold them."""
+    try:
+        yield
+    except BaseException:
+        store.close()
+        raise
 
 
 class SessionLog:

@@ -39,11 +39,12 @@ from ..families import Target
 from ..findings import Finding
 from ..history import History, build_history
 from ..items.portable import is_private
-from ..jsonl import Durability, JsonlStore
+from ..jsonl import Durability
 from ..memory import MemoryStore
 from ..response import ToolCall
 from ..store import FollowableStore, Store
-from ._log import Mode, SessionLog, refuse_existing
+from ..stores import open_store
+from ._log import Mode, SessionLog, closed_on_error, refuse_existing
 from ._writing import LogView, Writer, record_run
 from .answering import journal_call, place_of, put_output
 from .calls import CallRecorder, OpenCall, open_calls
@@ -114,14 +115,25 @@ class Session:
     ) -> Self:
         """A session in a new log, that nobody else can write to. It is on disk at once.
 
+        Args:
+            path: The log: a path, or the URL of a session in a database (see
+                :func:`transcript_log.stores.open_store`), whose id the session then has.
+            cwd: The folder that the log says it is of.
+            parent: The tool call that a subagent's log answers.
+            durability: What an acknowledged batch survives.
+            checksum: Whether single entries are sealed too.
+            new_id: Where the ids of entries come from.
+            clock: Where their times come from.
+
         Raises:
             StorageError: There is a log already.
         """
         header = new_header(cwd=cwd, parent=parent, clock=clock, id_source=new_id)
-        store = JsonlStore(path, durability=durability, checksum=checksum, header=header)
-        refuse_existing(store)
-        store.create()
-        return cls(store, mode="exclusive", new_id=new_id, clock=clock)
+        store = open_store(path, durability=durability, checksum=checksum, header=header)
+        with closed_on_error(store):
+            refuse_existing(store)
+            store.create()
+            return cls(store, mode="exclusive", new_id=new_id, clock=clock)
 
     @classmethod
     def open(
@@ -140,7 +152,7 @@ class Session:
         """The session of a log that is there. What is damaged in it is passed over and told.
 
         Args:
-            path: The log.
+            path: The log: a path, or the URL of a session in a database.
             mode: See :data:`Mode`.
             create: Make the log if there is none, instead of an error.
             cwd: The folder that a log which is made says it is of.
@@ -159,14 +171,15 @@ class Session:
         """
         patience = _SHARED_WAIT if wait is None else wait
         header = new_header(cwd=cwd, clock=clock, id_source=new_id) if create else None
-        store = JsonlStore(path, durability=durability, checksum=checksum, wait=patience, header=header)
-        if create and mode != "read":
-            store.create(exist_ok=True)
-        elif store.header() is None:
-            reason = "there is no log there"
-            advice = "a session that only reads makes none" if create else "make one with create=True"
-            raise StorageError(store.path, "open the session", reason, errno.ENOENT, advice)
-        return cls(store, mode=mode, wait=wait or 0.0, new_id=new_id, clock=clock)
+        store = open_store(path, durability=durability, checksum=checksum, wait=patience, header=header)
+        with closed_on_error(store):
+            if create and mode != "read":
+                store.create(exist_ok=True)
+            elif store.header() is None:
+                reason = "there is no log there"
+                advice = "a session that only reads makes none" if create else "make one with create=True"
+                raise StorageError(store.path, "open the session", reason, errno.ENOENT, advice)
+            return cls(store, mode=mode, wait=wait or 0.0, new_id=new_id, clock=clock)
 
     @classmethod
     def in_memory(cls, *, new_id: IdSource = new_id, clock: Clock = utc_now) -> Self:
@@ -618,4 +631,5 @@ class Session:
         with self._log.lock:
             self._log.refresh()
             store = fork_log(self._log, path, at, self._writer.clock, self._writer.new_id)
-        return type(self)(store, mode="exclusive", new_id=self._writer.new_id, clock=self._writer.clock)
+        with closed_on_error(store):
+            return type(self)(store, mode="exclusive", new_id=self._writer.new_id, clock=self._writer.clock)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,6 +11,7 @@ from datetime import UTC, datetime
 
 from .. import items
 from ..codec import read_started
+from ..copying import as_file, put_file
 from ..entries import (
     Clock,
     Detail,
@@ -26,7 +28,8 @@ from ..entries import (
 from ..errors import EntryNotFoundError
 from ..jsonl import JsonlStore
 from ..store import DetailKey
-from ._log import SessionLog, refuse_existing
+from ..stores import LogStore, is_log_store, open_store
+from ._log import SessionLog, closed_on_error, refuse_existing
 
 __all__ = ["Forkable", "fork_log", "make_fork"]
 
@@ -40,28 +43,28 @@ class Forkable:
         header: Its header; None if it has none.
         entries: All its entries.
         details: The payloads beside them.
-        store: Its store, if that is a log of ours in a file.
+        store: Its store, if that is a log of ours in a file or a database.
     """
 
     path: str
     header: Header | None
     entries: Sequence[Entry]
     details: Mapping[DetailKey, Json]
-    store: JsonlStore | None = None
+    store: LogStore | None = None
 
     __hash__ = None  # type: ignore[assignment]  # entries hold dicts
 
 
 def fork_log(
     log: SessionLog, path: str | os.PathLike[str], at: str | None, clock: Clock, id_source: IdSource
-) -> JsonlStore:
+) -> LogStore:
     """A new log with the entries of an open session; see :func:`make_fork`."""
     source = Forkable(
         path=log.path,
         header=log.store.header(),
         entries=log.entries,
         details=log.details,
-        store=log.store if isinstance(log.store, JsonlStore) else None,
+        store=log.store if is_log_store(log.store) else None,
     )
     return make_fork(source, path, at, clock=clock, id_source=id_source)
 
@@ -73,17 +76,17 @@ def make_fork(
     *,
     clock: Clock = utc_now,
     id_source: IdSource = new_id,
-) -> JsonlStore:
+) -> LogStore:
     """A new log with the entries of a session, up to and with ``at``, and their details.
 
     It is there wholly or not at all. How calls ended that were answered after ``at`` stays behind:
-    there they have begun, if that is on record, and wait. Of a log in a file the lines are
+    there they have begun, if that is on record, and wait. Of a log of ours the lines are
     copied, which takes no lock there; of anything else the entries are written, and one without a
     time, as other agents have them, gets that of the entry before.
 
     Args:
         source: The session.
-        path: The new log.
+        path: The new log, or the URL of a session in a database.
         at: The id of the last entry to take; by default the last there is.
         clock: Where the time of the new header comes from.
         id_source: Where its id comes from.
@@ -104,11 +107,27 @@ def make_fork(
     header = new_header(
         cwd=None if mine is None else mine.cwd, forked_from=origin, clock=clock, id_source=id_source
     )
-    fork = JsonlStore(path, header=header)
+    fork = open_store(path, header=header)
+    with closed_on_error(fork):
+        return _filled(fork, path, source, end, last, header)
+
+
+def _filled(
+    fork: LogStore, path: str | os.PathLike[str], source: Forkable, end: int, last: str, header: Header
+) -> LogStore:
+    """The fork, made, with the first entries of the session, the last of which is named."""
     refuse_existing(fork)
+    entries = source.entries
     later = _ended_later(entries[:end], entries[end:])
     if source.store is not None and last:
-        return source.store.fork(path, last, header=header, later=later)
+        with as_file(source.store) as file:
+            if isinstance(fork, JsonlStore):
+                return file.fork(path, last, header=header, later=later)
+            with tempfile.TemporaryDirectory(prefix="transcript-log-") as folder:
+                header = replace(header, id=fork.session_id)
+                draft = file.fork(os.path.join(folder, "log.jsonl"), last, header=header, later=later)
+                put_file(draft, fork)
+                return fork
     ids = {entry.id for entry in entries[:end]}
     details = [
         Detail(id=name, payload=payload, entry=entry)
@@ -116,7 +135,7 @@ def make_fork(
         if last and (entry is None or entry in ids)
         if (name, entry) not in later or read_started(payload) is not None
     ]
-    fork.create(_timed(entries[:end], mine), details)
+    fork.create(_timed(entries[:end], source.header), details)
     return fork
 
 
