@@ -10,7 +10,7 @@ Everything is linear in the number of items.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
@@ -312,7 +312,7 @@ class _Placing:
             is_whole = is_alone or is_content or not self._lonely
             if leads and is_whole and (rest is None or len(here) == len(self._open)):
                 last = max(here, key=_call_number) if is_content else here[0]
-                self._stand_in_before(last)
+                self._stand_in_before(last, {id(output.call) for output in here})
                 self.out.append(facts.piece)
                 self._close(here)
                 return
@@ -337,11 +337,13 @@ class _Placing:
                 self._answered = False
                 self._last = len(self.out)
 
-    def _stand_in_before(self, output: _Output) -> None:
-        """Stand in for the calls before that of ``output`` that nobody answered at all."""
+    def _stand_in_before(self, output: _Output, besides: Collection[int] = ()) -> None:
+        """Stand in for the calls before that of ``output`` that nobody answered at all, but for ``besides``."""
         assert output.call is not None
         while self._lonely and self._lonely[0].number < output.call.number:
             call = self._lonely.popleft()
+            if id(call) in besides:
+                continue
             if self._open.pop(id(call), None) is None:
                 continue
             if call.output is None:
