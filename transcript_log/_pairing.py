@@ -338,7 +338,7 @@ class _Placing:
                 self._last = len(self.out)
 
     def _stand_in_before(self, output: _Output, besides: Collection[int] = ()) -> None:
-        """Stand in for the calls before that of ``output`` that nobody answered at all, but for ``besides``."""
+        """Stand in for the calls before that of ``output`` that nobody answered, but for ``besides``."""
         assert output.call is not None
         while self._lonely and self._lonely[0].number < output.call.number:
             call = self._lonely.popleft()
