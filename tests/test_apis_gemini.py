@@ -291,6 +291,15 @@ def test_calls_without_ids_that_nobody_answered_have_stand_ins() -> None:
     assert ("added", "unanswered-call") in told(context)
 
 
+def test_outputs_of_a_content_stay_together_beside_a_stand_in() -> None:
+    log = [by_user(), nameless("look"), by_model(asked("a"), asked("b", signed=False))]
+    log.append(by_user(answered("a"), answered("b")))
+    context = build_context(entries_of(log, NEWER))
+    assert [row.why for row in context.rows] == ["kept", "kept", "kept", "stand-in", "kept"]
+    assert context.items[-1] is log[-1]
+    assert told(context) == [("added", "unanswered-call")]
+
+
 def test_calls_without_ids_come_again_in_each_turn() -> None:
     log = [by_user(), nameless("bash"), by_user(answered(None, "1"))]
     log += [nameless("bash"), by_user(answered(None, "2"))]

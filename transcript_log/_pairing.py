@@ -10,7 +10,7 @@ Everything is linear in the number of items.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
@@ -308,12 +308,15 @@ class _Placing:
         if len(here) == len(outputs) and not facts.calls:
             leads = rest is None or max(o.part.place for o in outputs) < len(outputs)
             is_alone = len(outputs) == 1 and rest is None
-            if leads and (is_alone or not self._lonely) and (rest is None or len(here) == len(self._open)):
-                self._stand_in_before(here[0])
+            is_content = facts.shape == "gemini"  # which no later step puts together again
+            is_whole = is_alone or is_content or not self._lonely
+            if leads and is_whole and (rest is None or len(here) == len(self._open)):
+                last = max(here, key=_call_number) if is_content else here[0]
+                self._stand_in_before(last, {id(output.call) for output in here})
                 self.out.append(facts.piece)
                 self._close(here)
                 return
-            if not leads:
+            if not leads or is_content:
                 self._tell_first(facts)
         for output in outputs:
             if id(output) in ids:
@@ -334,11 +337,13 @@ class _Placing:
                 self._answered = False
                 self._last = len(self.out)
 
-    def _stand_in_before(self, output: _Output) -> None:
-        """Stand in for the calls before that of ``output`` that nobody answered at all."""
+    def _stand_in_before(self, output: _Output, besides: Collection[int] = ()) -> None:
+        """Stand in for the calls before that of ``output`` that nobody answered, but for ``besides``."""
         assert output.call is not None
         while self._lonely and self._lonely[0].number < output.call.number:
             call = self._lonely.popleft()
+            if id(call) in besides:
+                continue
             if self._open.pop(id(call), None) is None:
                 continue
             if call.output is None:
@@ -451,6 +456,11 @@ class _Placing:
         self.changes.append(
             Change(kind=kind, rule=rule, message=message, entry=piece.entry, call=call.part.id)
         )
+
+
+def _call_number(output: _Output) -> int:
+    """The place of the call that an output answers, among all that wait or waited."""
+    return 0 if output.call is None else output.call.number
 
 
 def _alone_why(output: _Output) -> Literal["kept", "split"]:
