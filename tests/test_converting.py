@@ -723,3 +723,83 @@ def test_what_a_header_says_of_others_is_told_to_be_lost() -> None:
         made, _, _ = moved(log(entry(1, user()), header=header), agent)
         assert ("left-out", "header") in told(made)
         assert ("rewritten", "session-id") in told(made)
+
+
+# ------------------------------------------------------------------------------ corners
+
+
+def flat_call(name: str) -> dict[str, Any]:
+    return {"type": "function_call", "call_id": name, "name": "sh", "arguments": "{}"}
+
+
+def flat_output(name: str) -> dict[str, Any]:
+    return {"type": "function_call_output", "call_id": name, "output": f"of {name}"}
+
+
+def compacted(number: int, kept: int | None = None) -> CompactionEntry:
+    first = None if kept is None else f"{kept:024x}"
+    made = Compaction(summary="so far", first_kept_entry_id=first)
+    return CompactionEntry(id=f"{number:024x}", timestamp=NOON, compaction=made)
+
+
+def test_an_output_is_not_kept_without_its_call() -> None:
+    source = log(
+        *(entry(1, user()), entry(2, flat_call("c1")), entry(3, flat_output("c1"))),
+        *(compacted(4, 3), entry(5, user("on"))),
+    )
+    _, _, records = moved(source, "claude-code")
+    (mark,) = [record["compactMetadata"] for record in records if "compactMetadata" in record]
+    assert "preservedMessages" not in mark
+
+
+def test_an_output_names_the_record_of_its_call() -> None:
+    source = log(entry(1, user()), entry(2, flat_call("c1")), entry(3, flat_output("c1")))
+    _, _, (_, asked, answered) = moved(source, "claude-code")
+    assert answered["sourceToolAssistantUUID"] == asked["uuid"] == answered["parentUuid"]
+
+
+def test_a_turn_that_a_message_ends_is_ended_once() -> None:
+    run = Run(started_at=NOON, completed_at=NOON, status="cancelled")
+    source = log(
+        *(entry(1, user()), entry(2, user("[Request interrupted by user]"))),
+        RunEntry(id="r", timestamp=NOON, run=run),
+    )
+    made, back, _ = moved(source, "claude-code")
+    assert told(made) == []
+    assert [one.run.status for one in back.entries if isinstance(one, RunEntry)] == ["cancelled"]
+
+
+@pytest.mark.parametrize("name", ["kept-list", "kept-before"])
+def test_messages_that_a_compaction_repeats_are_named_and_not_said_again(name: str) -> None:
+    source = source_of(open_session(str(DATA / "claude-code" / f"{name}.jsonl")))
+    made, back, _ = moved(source, "claude-code")
+    assert told(made) == [("rewritten", "session-id")]
+    one, two = [
+        [each.compaction.replacement for each in entries if isinstance(each, CompactionEntry)]
+        for entries in (source.entries, back.entries)
+    ]
+    assert one == two
+
+
+@pytest.mark.parametrize("agent", TWO)
+def test_a_late_output_goes_with_a_call_that_was_compacted(agent: Agent) -> None:
+    source = log(
+        *(entry(1, user()), entry(2, flat_call("c1")), compacted(3), entry(4, flat_call("c2"))),
+        *(entry(5, flat_output("c1")), entry(6, flat_output("c2"))),
+    )
+    made, back, _ = moved(source, agent)
+    place = next(n for n, one in enumerate(back.entries) if isinstance(one, CompactionEntry))
+    said_before = [one for one in back.entries[:place] if isinstance(one, MessageEntry)]
+    assert [part.id for one in said_before for part in items.tool_outputs(one.message)] == ["c1"]
+    assert "moved" in dict(told(made))
+
+
+def test_a_run_without_a_first_entry_begins_where_it_ends() -> None:
+    run = Run(started_at=NOON, completed_at=NOON + timedelta(seconds=5), status="failed")
+    _, back, _ = moved(log(entry(1, user()), RunEntry(id="r", timestamp=NOON, run=run)), "codex")
+    (found,) = [one.run for one in back.entries if isinstance(one, RunEntry)]
+    assert (found.started_at, found.completed_at, found.status) == (
+        run.started_at,
+        run.completed_at,
+        "failed",
+    )
