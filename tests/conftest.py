@@ -26,15 +26,29 @@ settings.load_profile("tests")
 
 
 @pytest.fixture(scope="session")
-def postgres_server() -> Iterator[Server]:
-    """A server for the whole run, where one is installed; with ``CI`` set it has to be."""
+def postgres_programs() -> str:
+    """The folder of the server's programs, where they are installed; with ``CI`` set they have to be."""
     programs = binaries()
     if programs is None:
         reason = "no PostgreSQL server is installed: apt-get install postgresql"
         if os.environ.get("CI"):
             pytest.fail(reason)
         pytest.skip(reason)
-    server = Server(programs)
+    return programs
+
+
+@pytest.fixture(scope="session")
+def postgres_server(postgres_programs: str) -> Iterator[Server]:
+    """A server for the whole run."""
+    server = Server(postgres_programs)
+    yield server
+    server.end()
+
+
+@pytest.fixture
+def own_server(postgres_programs: str) -> Iterator[Server]:
+    """A server that a test may stop."""
+    server = Server(postgres_programs)
     yield server
     server.end()
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from postgres_server import Server, binaries
+from postgres_server import Server
 from psycopg_pool import ConnectionPool
 
 from transcript_log import Session, StorageError, new_id, new_message
@@ -189,49 +189,43 @@ def test_a_lease_on_a_lent_connection_is_over_once_that_is_lost(postgres: str) -
     assert ids_of(postgres) == ["a"]
 
 
-def test_a_server_that_crashes_while_many_write_loses_nothing_acknowledged() -> None:
-    programs = binaries()
-    if programs is None:
-        pytest.skip("no PostgreSQL server is installed")
-    server = Server(programs)
-    try:
-        url = server.url()
-        acknowledged: dict[str, list[str]] = {f"s{n}": [] for n in range(4)}
-        stop = threading.Event()
+def test_a_server_that_crashes_while_many_write_loses_nothing_acknowledged(own_server: Server) -> None:
+    server = own_server
+    url = server.url()
+    acknowledged: dict[str, list[str]] = {f"s{n}": [] for n in range(4)}
+    stop = threading.Event()
 
-        def write(session: str) -> None:
-            with PostgresStore(url, session) as store:
-                number = 0
+    def write(session: str) -> None:
+        with PostgresStore(url, session) as store:
+            number = 0
+            while not stop.is_set():
+                batch = [said("x" * 500, f"{session}-{number}-{part}") for part in range(3)]
                 while not stop.is_set():
-                    batch = [said("x" * 500, f"{session}-{number}-{part}") for part in range(3)]
-                    while not stop.is_set():
-                        try:
-                            store.append(*batch)
-                        except StorageError:
-                            time.sleep(0.02)
-                            continue
-                        acknowledged[session] += [entry.id for entry in batch]
-                        break
-                    number += 1
+                    try:
+                        store.append(*batch)
+                    except StorageError:
+                        time.sleep(0.02)
+                        continue
+                    acknowledged[session] += [entry.id for entry in batch]
+                    break
+                number += 1
 
-        with ThreadPoolExecutor(len(acknowledged)) as pool:
-            writers = [pool.submit(write, session) for session in acknowledged]
-            for _ in range(3):
-                time.sleep(0.7)
-                server.restart("immediate")
+    with ThreadPoolExecutor(len(acknowledged)) as pool:
+        writers = [pool.submit(write, session) for session in acknowledged]
+        for _ in range(3):
             time.sleep(0.7)
-            stop.set()
-            for writer in writers:
-                writer.result()
-        for session, ids in acknowledged.items():
-            found = ids_of(url, session)
-            assert len(found) % 3 == 0
-            assert len(set(found)) == len(found)
-            assert found[: len(ids)] == ids
-            assert len(found) - len(ids) in (0, 3)
-            assert len(ids) > 3
-    finally:
-        server.end()
+            server.restart("immediate")
+        time.sleep(0.7)
+        stop.set()
+        for writer in writers:
+            writer.result()
+    for session, ids in acknowledged.items():
+        found = ids_of(url, session)
+        assert len(found) % 3 == 0
+        assert len(set(found)) == len(found)
+        assert found[: len(ids)] == ids
+        assert len(found) - len(ids) in (0, 3)
+        assert len(ids) > 3
 
 
 def test_eight_processes_write_to_one_session(postgres: str) -> None:
@@ -332,30 +326,24 @@ def test_a_pool_whose_connections_were_ended_goes_on(postgres: str) -> None:
         assert ids_of(postgres) == ["a", "b"]
 
 
-def test_a_server_that_is_down_is_told_and_what_is_asked_later_is_done() -> None:
-    programs = binaries()
-    if programs is None:
-        pytest.skip("no PostgreSQL server is installed")
-    server = Server(programs)
-    try:
-        with PostgresStore(server.url(), "s") as store:
-            store.append(said("one", "a"))
-            entry = said("two", "b")
-            with store.lease(0):
-                server.stop()
-                with pytest.raises(StorageError, match="not known"):
-                    store.append(entry, after="a")
-                server.start()
-                with pytest.raises(ConflictError, match="lease was lost"):
-                    store.append(entry, after="a")
-            assert store.append(entry, after="a") == "b"
+def test_a_server_that_is_down_is_told_and_what_is_asked_later_is_done(own_server: Server) -> None:
+    server = own_server
+    with PostgresStore(server.url(), "s") as store:
+        store.append(said("one", "a"))
+        entry = said("two", "b")
+        with store.lease(0):
             server.stop()
-            with pytest.raises(StorageError, match="see that the server runs"):
-                store.load()
+            with pytest.raises(StorageError, match="not known"):
+                store.append(entry, after="a")
             server.start()
-            assert [one.id for one in store.load()] == ["a", "b"]
-    finally:
-        server.end()
+            with pytest.raises(ConflictError, match="lease was lost"):
+                store.append(entry, after="a")
+        assert store.append(entry, after="a") == "b"
+        server.stop()
+        with pytest.raises(StorageError, match="see that the server runs"):
+            store.load()
+        server.start()
+        assert [one.id for one in store.load()] == ["a", "b"]
 
 
 def test_an_interrupt_in_the_middle_of_a_batch_leaves_the_connection_in_order(
