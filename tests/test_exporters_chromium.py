@@ -20,7 +20,7 @@ from hostile import FRAGMENTS, session
 from test_cli import EXAMPLE, said
 from test_corpus_codex import CORPUS
 
-from transcript_log.cli.export import source_of
+from transcript_log.cli.export import source_of as as_source
 from transcript_log.cli.source import open_session
 from transcript_log.exporters import ExportSource
 from transcript_log.exporters.html import export_html
@@ -47,7 +47,7 @@ def shown(browser: Page, tmp_path: Path) -> Iterator[Page]:
 
 
 def source_of(path: Path) -> ExportSource:
-    return source_of(open_session(str(path)))
+    return as_source(open_session(str(path)))
 
 
 def open_page(browser: Page, source: ExportSource, folder: Path) -> str:
