@@ -78,6 +78,7 @@ FLOORS: Final = {
     "testing": 5,
     "aio": 6,
     "cli": 6,
+    "sql": 6,
 }
 """The floor of each module; a package is one, with all that is in it."""
 
@@ -100,11 +101,15 @@ IO: Final = frozenset(
         "cli.output",
         "cli.redacting",
         "cli.source",
+        "cli.sql",
         "cli.watching",
         "importing",
         "jsonl",
         "listing",
         "places",
+        "sql.asking",
+        "sql.gathering",
+        "sql.reading",
         "subagents",
     }
 )
@@ -129,12 +134,15 @@ LAZY: Final = {
     "costs": {"genai_prices"},
     "exporters._rich": {"markdown_it", "pygments"},
     "exporters.html": {"jinja2", "markupsafe", "pygments"},
+    "sql.engine": {"duckdb"},
+    "sql.reading": {""},  # how the commands open a file, without click until one is opened
 }
 """What is imported inside a function, because it is not always needed and takes long."""
 
 FOREIGN: Final = {
     "click": "cli",
     "compression": "_zst",  # of Python itself from 3.14 on
+    "duckdb": "sql",
     "filelock": "_logfile.lock",
     "genai_prices": "costs",
     **dict.fromkeys(("jinja2", "markdown_it", "markupsafe", "pygments"), "exporters"),
@@ -165,8 +173,12 @@ PROVIDER_WORDS: Final = frozenset(
 SPELLERS: Final = frozenset({"apis", "exporters", "importers", "items", "response"})
 """Whose business they are."""
 
-SPELLED_TOO: Final = {"counts": {"toolResult"}, "testing": {"encrypted_content"}}
-"""Who spells one all the same: a role that is nobody's turn, and an item of an example."""
+SPELLED_TOO: Final = {
+    "counts": {"toolResult"},
+    "sql.views": {"tool_calls"},
+    "testing": {"encrypted_content"},
+}
+"""Who spells one all the same: a role that is nobody's turn, a view of that name, an item of an example."""
 
 _FILE_MODULES: Final = frozenset(
     {"io", "os", "pathlib", "shutil", "socket", "stat", "subprocess", "tempfile"}

@@ -31,6 +31,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "list": "list:list_",
     "import": "import_:import_",
     "stats": "stats:stats",
+    "sql": "sql:sql_",
     "export": "export:export",
 }
 """Where each command is, as ``MODULE:NAME``, in the order in which they are wanted."""
