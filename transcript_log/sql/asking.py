@@ -14,12 +14,9 @@ from ..findings import Finding
 from .engine import Parameters, Running, UnreadError, loaded, plan_query, run_query
 from .gathering import Gathered, Wanted, gather
 from .reading import find_files
-from .views import VIEWS
+from .views import ALL_COLUMNS
 
-__all__ = ["ALL_COLUMNS", "Answer", "Asked", "ask", "query", "rows_folder"]
-
-ALL_COLUMNS: Wanted = {view.name: [column.name for column in view.columns] for view in VIEWS.values()}
-"""Every column of every view."""
+__all__ = ["Answer", "Asked", "ask", "query", "rows_folder"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

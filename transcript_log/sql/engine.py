@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from ..entries import Json
 from .errors import NoDuckDBError, QueryError
 from .gathering import Gathered, Wanted
-from .views import VIEWS
+from .views import ALL_COLUMNS, VIEWS
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -84,7 +84,9 @@ def plan_query(query: str, parameters: Parameters = None) -> Wanted:
         if kind not in _KINDS:
             raise QueryError(f"{kind} is refused: only queries are answered, and nothing is written")
         answer = db.execute(f"EXPLAIN (FORMAT json) {query}", parameters or None).fetchall()
-        return _wanted(json.loads(answer[-1][1]))
+        wanted = _wanted(json.loads(answer[-1][1]))
+        # A PIVOT makes its columns of the values there are, which are none so far.
+        return wanted if kind == "SELECT" else {name: ALL_COLUMNS[name] for name in wanted}
 
 
 def _wanted(plans: Sequence[Json]) -> dict[str, list[str]]:
@@ -156,7 +158,9 @@ def rows_of(name: str, wanted: Wanted, gathered: Gathered) -> tuple[str, list[An
         return f"SELECT {none} WHERE false", []
     columns = ", ".join(f"{column}: '{kind}'" for column, kind in chosen.items())
     size = max(1 << 24, gathered.longest + 1024)
-    given = f"format = 'newline_delimited', columns = {{{columns}}}, maximum_object_size = {size}"
+    given = (
+        f"format = 'newline_delimited', records = true, columns = {{{columns}}}, maximum_object_size = {size}"
+    )
     return f"SELECT * FROM read_json(?, {given})", [parts]  # noqa: S608 - names are ours
 
 

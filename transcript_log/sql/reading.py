@@ -62,8 +62,10 @@ def find_files(paths: Iterable[str], homes: Iterable[Home] = ()) -> Files:
         empty += [] if there else [path]
     for home in homes:
         found += sorted(listed.path for listed in list_homes([home], problems.append))
-    once = {path if _is_url(path) else os.path.realpath(path): path for path in reversed(found)}
-    return Files(list(reversed(once.values())), sidecars, empty, problems)
+    once: dict[str, str] = {}
+    for path in found:
+        once.setdefault(path if _is_url(path) else os.path.realpath(path), path)
+    return Files([*once.values()], sidecars, empty, problems)
 
 
 def _is_url(path: str) -> bool:

@@ -5,7 +5,7 @@ All of it is functions of values. ``docs/sql.md`` prints these tables.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
@@ -29,6 +29,7 @@ from .conversation import Conversation
 from .values import arguments_json, entry_json
 
 __all__ = [
+    "ALL_COLUMNS",
     "VIEWS",
     "Column",
     "ColumnType",
@@ -629,3 +630,8 @@ VIEWS: Final[Mapping[str, View[Any]]] = {
     view.name: view for view in (_SESSIONS, _ENTRIES, _MESSAGES, _TOOL_CALLS, _USAGE, _RUNS, _FINDINGS)
 }
 """All of them, by name."""
+
+ALL_COLUMNS: Final[Mapping[str, Sequence[str]]] = {
+    view.name: [column.name for column in view.columns] for view in VIEWS.values()
+}
+"""Every column of every view."""
