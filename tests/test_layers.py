@@ -99,6 +99,7 @@ IO: Final = frozenset(
         "cli.list",
         "cli.naming",
         "cli.output",
+        "cli.parquet",
         "cli.redacting",
         "cli.source",
         "cli.sql",
@@ -109,6 +110,7 @@ IO: Final = frozenset(
         "places",
         "sql.asking",
         "sql.gathering",
+        "sql.parquet",
         "sql.reading",
         "subagents",
     }

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import chain, islice
+from math import isfinite
 from typing import Any, Final
 
 import click
@@ -26,7 +27,7 @@ from .output import counted, echo, echo_json, tell
 from .source import FileType
 from .text import one_line, plain
 
-__all__ = ["chosen_files", "chosen_homes", "sql_"]
+__all__ = ["chosen_files", "processes_for", "sql_"]
 
 _CELL: Final = 60
 """How many characters of a value a table shows."""
@@ -83,8 +84,8 @@ def sql_(
     try:
         if not paths and not agents and plan_query(query):
             raise click.UsageError("name files or folders, or an agent by --agent")
-        files = chosen_files(paths, chosen_homes(agents))
-        with ask(files.paths, query, processes=_processes(files.paths)) as asked:
+        files = chosen_files(paths, _chosen_homes(agents))
+        with ask(files.paths, query, processes=processes_for(files.paths)) as asked:
             tell(asked.findings)
             if as_json:
                 _print_json(asked.running)
@@ -98,7 +99,7 @@ def sql_(
         ctx.exit(1)
 
 
-def chosen_homes(agents: Sequence[str]) -> list[Home]:
+def _chosen_homes(agents: Sequence[str]) -> list[Home]:
     """The places of the agents that are named, of which one may be ``all``."""
     return agent_homes(os.environ, [name for name in AGENTS if name in agents or "all" in agents])
 
@@ -117,7 +118,7 @@ def chosen_files(paths: Sequence[str], homes: Sequence[Home]) -> Files:
     return files
 
 
-def _processes(files: Sequence[str]) -> int:
+def processes_for(files: Sequence[str]) -> int:
     """How many processes are worth starting."""
     size = 0
     for path in files:
@@ -160,8 +161,12 @@ def _decoded(value: Any) -> Json:
 
 def _as_json(value: Any) -> Json:
     match value:
-        case None | bool() | int() | float() | str():
+        case None | bool() | int() | str():
             return value
+        case float():
+            return value if isfinite(value) else str(value)
+        case timedelta():
+            return value.total_seconds()
         case Decimal():
             number = float(value)
             return number if Decimal(repr(number)) == value else str(value)

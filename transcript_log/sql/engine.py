@@ -15,7 +15,16 @@ from .views import ALL_COLUMNS, VIEWS
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["Parameters", "Running", "UnreadError", "loaded", "plan_query", "rows_of", "run_query"]
+__all__ = [
+    "Parameters",
+    "Running",
+    "UnreadError",
+    "copy_rows",
+    "loaded",
+    "plan_query",
+    "require_engine",
+    "run_query",
+]
 
 Parameters: TypeAlias = Sequence[object] | Mapping[str, object] | None
 """What stands for the ``?``, or the ``$name``, of a query."""
@@ -131,7 +140,7 @@ def loaded(gathered: Gathered, wanted: Wanted, folder: str) -> Iterator[DuckDBPy
             there = frozenset(wanted.get(view.name, ()))
             rows = f"{_ROWS}.{view.name}"
             if view.name in wanted:
-                source, given = rows_of(view.name, wanted, gathered)
+                source, given = _source(view.name, wanted, gathered)
                 db.execute(f"CREATE TABLE {rows} AS {source}", given)
             else:
                 db.execute(f"CREATE TABLE {rows} (nothing BOOLEAN)")
@@ -148,7 +157,34 @@ _MEMORY: Final = "2GB"
 """How much memory the engine may use before it puts rows into the folder."""
 
 
-def rows_of(name: str, wanted: Wanted, gathered: Gathered) -> tuple[str, list[Any]]:
+def require_engine() -> None:
+    """See that there is an engine, before time is spent.
+
+    Raises:
+        NoDuckDBError: The extra ``sql`` is not installed.
+    """
+    _library()
+
+
+def copy_rows(gathered: Gathered, to: Mapping[str, str]) -> None:
+    """Write the rows of views, with all their columns, to files of Parquet.
+
+    Args:
+        gathered: The rows.
+        to: The file for each view. Its path is ours.
+    """
+    duckdb = _library()
+    with (
+        _telling(duckdb),
+        contextlib.closing(duckdb.connect(config={**_QUIET, "memory_limit": _MEMORY})) as db,
+    ):
+        for name, path in to.items():
+            source, given = _source(name, ALL_COLUMNS, gathered)
+            quoted = path.replace("'", "''")
+            db.execute(f"COPY ({source}) TO '{quoted}' (FORMAT parquet, COMPRESSION zstd)", given)
+
+
+def _source(name: str, wanted: Wanted, gathered: Gathered) -> tuple[str, list[Any]]:
     """The SELECT that reads the rows of a view from the files that hold them, and its parameters."""
     types = {column.name: column.type for column in VIEWS[name].columns}
     chosen = {column: types[column] for column in wanted[name]} or {"nothing": "BOOLEAN"}

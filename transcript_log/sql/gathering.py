@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from io import BufferedWriter
@@ -22,7 +22,10 @@ from .reading import FileRead, read_file
 from .values import Doubts, encode_rows
 from .views import VIEWS, Column, Counted, Found
 
-__all__ = ["Gathered", "Wanted", "gather"]
+__all__ = ["Clean", "Gathered", "Wanted", "gather"]
+
+Clean: TypeAlias = Callable[[Conversation], Conversation]
+"""Gives a session as rows are to be made of it, such as one without its secrets."""
 
 Wanted: TypeAlias = Mapping[str, Sequence[str]]
 """The columns that are wanted of each view that is; without any, the rows are counted."""
@@ -58,21 +61,24 @@ class _Share(Gathered):
     spending: list[Conversation] = field(default_factory=list)
 
 
-def gather(files: Sequence[str], wanted: Wanted, folder: str, *, processes: int = 1) -> Gathered:
+def gather(
+    files: Sequence[str], wanted: Wanted, folder: str, *, processes: int = 1, clean: Clean | None = None
+) -> Gathered:
     """Read files, and write the rows that are wanted of them.
 
     Args:
         files: In the order in which they count. One that cannot be read is told.
         wanted: What of the views in :data:`VIEWS`.
         folder: An empty folder for the rows.
-        processes: How many processes read. More than one are forked.
+        processes: How many processes read. More than one are forked; ``clean`` wants one.
+        clean: What becomes of a session before rows are made of it.
 
     Raises:
         StorageError: The rows cannot be written.
     """
     chunks = _chunks(files, processes * _CHUNKS if processes > 1 else 1)
     if processes == 1 or len(chunks) < 2:
-        shares = [_gather(chunk, wanted, folder, place) for place, chunk in enumerate(chunks)]
+        shares = [_gather(chunk, wanted, folder, place, clean) for place, chunk in enumerate(chunks)]
     else:
         with ProcessPoolExecutor(
             processes,
@@ -160,7 +166,13 @@ def _chosen(name: str, columns: Sequence[str]) -> list[Column[Any]]:
     return [column for column in VIEWS[name].columns if column.name in wanted]
 
 
-def _gather(files: Sequence[tuple[int, str]], wanted: Wanted, folder: str, place: int) -> _Share:
+def _gather(
+    files: Sequence[tuple[int, str]],
+    wanted: Wanted,
+    folder: str,
+    place: int,
+    clean: Clean | None = None,
+) -> _Share:
     share = _Share()
     checked = "findings" in wanted
     named = [name for name in wanted if VIEWS[name].rows is not None]
@@ -168,7 +180,8 @@ def _gather(files: Sequence[tuple[int, str]], wanted: Wanted, folder: str, place
         for number, path in files:
             with collector_paused():
                 read = read_file(path, number, checked=checked)
-                for one in read.conversations:
+                for found in read.conversations:
+                    one = found if clean is None else clean(found)
                     for name in named:
                         rows = VIEWS[name].rows
                         assert rows is not None
