@@ -34,6 +34,7 @@ NAMES: Final = [
     "responses_loop",
     "resume_after_kill",
     "switch_provider",
+    "weekly_report",
 ]
 CLIENTS: Final[dict[str, Callable[..., Any]]] = {
     "responses": Responses.create,
@@ -178,6 +179,24 @@ def test_a_store_of_ones_own_keeps_a_session_and_its_promises(run: Run) -> None:
     assert re.match(r"1\d passed", lines[-1])
 
 
+def test_a_weekly_report_is_made_of_the_logs_there_are(run: Run, tmp_path: Path) -> None:
+    for name in ("fix-the-build.jsonl", "fix-the-build.details.jsonl"):
+        shutil.copy(ROOT / "examples" / name, tmp_path)
+    assert run("weekly_report.py") == [
+        "day  responses  input  output  runs",
+        "2026-03-02  8  12525  517  2",
+        "",
+        "name  calls  failure_rate  seconds",
+        "shell  4  0.25  2.4",
+        "edit  2  0.5  0.4",
+        "",
+        "name  said  times",
+        "edit  lexer.c: there is no such file. Nothing was changed.  1",
+        "shell  cc -c -o lexer.o src/lexer.c  1",
+        "",
+    ]
+
+
 # ------------------------------------------------------------------------- how they are
 
 
@@ -201,7 +220,9 @@ def real_calls(text: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(
-    "path", [path for path in EXAMPLES if path.stem != "custom_store"], ids=lambda path: path.stem
+    "path",
+    [path for path in EXAMPLES if path.stem not in ("custom_store", "weekly_report")],
+    ids=lambda path: path.stem,
 )
 def test_an_example_says_where_the_real_client_goes_and_that_takes_what_it_is_given(path: Path) -> None:
     text = path.read_text(encoding="utf-8")

@@ -867,3 +867,11 @@ def test_a_status_is_told_of_every_call() -> None:
     base = {"entry": "e", "time": None, "turn": 0, "call_id": "c", "name": "n", "arguments": None}
     assert call_status(HostedCall(**base, is_error=True)) == "failed"
     assert call_status(Called(**base, kind="function", answered=True, stand_in=True)) == "stand-in"
+
+
+def test_the_page_has_the_columns_of_every_view_as_the_code_has_them() -> None:
+    page = (Path(__file__).resolve().parent.parent / "docs" / "sql.md").read_text(encoding="utf-8")
+    for view in VIEWS.values():
+        rows = [f"| `{column.name}` | {column.type} | {column.about} |" for column in view.columns]
+        head = [f"### `{view.name}`", "", view.about, "", "| column | type | |", "| --- | --- | --- |"]
+        assert "\n".join([*head, *rows, ""]) in page

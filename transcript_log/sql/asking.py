@@ -16,7 +16,7 @@ from .gathering import Gathered, Wanted, gather
 from .reading import find_files
 from .views import ALL_COLUMNS
 
-__all__ = ["Answer", "Asked", "ask", "query", "rows_folder"]
+__all__ = ["Answer", "Asked", "ask", "doubt_findings", "query", "rows_folder"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
