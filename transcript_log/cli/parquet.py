@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import click
 
+from ..findings import Finding
 from ..redaction import SecretShape, redact
 from ..sql.conversation import Conversation
 from ..sql.parquet import write_parquet
@@ -31,13 +32,14 @@ def export_parquet(path: str, out: str, *, force: bool, shapes: Sequence[SecretS
         raise click.UsageError("--out names the sessions themselves")
     taken: dict[str, tuple[int, int]] = {}
 
-    def clean(of: Conversation) -> Conversation:
+    def clean(of: Conversation, findings: Sequence[Finding]) -> tuple[Conversation, Sequence[Finding]]:
         assert shapes is not None
-        made = redact(of.entries, of.details, header=of.header, shapes=shapes)
+        made = redact(of.entries, of.details, header=of.header, findings=findings, shapes=shapes)
         for kind, (secrets, places) in made.counts.items():
             before = taken.get(kind, (0, 0))
             taken[kind] = (before[0] + secrets, before[1] + places)
-        return replace(of, header=made.header, entries=made.entries, details=made.details_by_call)
+        session = replace(of, header=made.header, entries=made.entries, details=made.details_by_call)
+        return session, made.told
 
     written = write_parquet(
         files.paths,

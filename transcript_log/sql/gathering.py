@@ -7,7 +7,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import BufferedWriter
 from multiprocessing import get_context
 from typing import Any, Final, TypeAlias
@@ -24,8 +24,8 @@ from .views import VIEWS, Column, Counted, Found
 
 __all__ = ["Clean", "Gathered", "Wanted", "gather"]
 
-Clean: TypeAlias = Callable[[Conversation], Conversation]
-"""Gives a session as rows are to be made of it, such as one without its secrets."""
+Clean: TypeAlias = Callable[[Conversation, Sequence[Finding]], tuple[Conversation, Sequence[Finding]]]
+"""Gives a session, and what is told of its file, as rows are to be made of it: without secrets."""
 
 Wanted: TypeAlias = Mapping[str, Sequence[str]]
 """The columns that are wanted of each view that is; without any, the rows are counted."""
@@ -180,8 +180,9 @@ def _gather(
         for number, path in files:
             with collector_paused():
                 read = read_file(path, number, checked=checked)
-                for found in read.conversations:
-                    one = found if clean is None else clean(found)
+                if clean is not None:
+                    read = _cleaned(read, path, clean)
+                for one in read.conversations:
                     for name in named:
                         rows = VIEWS[name].rows
                         assert rows is not None
@@ -195,6 +196,19 @@ def _gather(
                     share.by_file.append((number, read.damage))
                 del read
     return share
+
+
+def _cleaned(read: FileRead, path: str, clean: Clean) -> FileRead:
+    """The same after ``clean``. What is told of a file goes with the session in it."""
+    nobody = Conversation(number=0, path=path, format="transcript-log", header=None, entries=())
+    main, *others = read.conversations or (nobody,)
+    one, told = clean(main, (*read.damage, *read.findings))
+    return replace(
+        read,
+        conversations=[one, *(clean(other, ())[0] for other in others)] if read.conversations else (),
+        damage=told[: len(read.damage)],
+        findings=told[len(read.damage) :],
+    )
 
 
 def _found(read: FileRead, path: str) -> Iterator[Found]:
