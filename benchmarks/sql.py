@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import statistics
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -98,27 +99,51 @@ def measure(setting: Setting) -> Report:
         cases[f"`sql.query`, {processes} process{'es' * (processes > 1)}"] = Case(
             lambda processes=processes: query([folder], QUESTION, processes=processes).rows, is_right
         )
-    seconds = rounds(cases, 3 if setting.quick else 5)
+    walls: dict[str, list[float]] = {name: [] for name in cases}
+    timed = {name: Case(_noting(case.run, walls[name]), case.check) for name, case in cases.items()}
+    seconds = rounds(timed, 3 if setting.quick else 5, _processor_time)
+    walls = {name: taken[1:] for name, taken in walls.items()}  # the first round warms up
     table = Table(
         f"Tool calls by name, and how many failed, over {count:,} sessions in the page cache",
-        ("case", "s", "× of `read_json`, items as JSON", "× of the keys as columns"),
+        ("case", "s", "× items as JSON", "CPU s", "× items as JSON", "× keys as columns"),
         note=f"DuckDB {duckdb.__version__} on {cores} cores. The raw queries pair calls and outputs by"
-        " file and id, and know of no sidecar, stand-in or damage.",
+        " file and id, and know of no sidecar, stand-in or damage. CPU is that of all processes and threads.",
     )
-    for name, taken in seconds.items():
+    for name in cases:
         table.rows.append(
             (
                 name,
-                f"{statistics.median(taken):.2f}",
+                f"{statistics.median(walls[name]):.2f}",
+                f"{ratio(walls, name, _LIMIT):.2f}",
+                f"{statistics.median(seconds[name]):.2f}",
                 f"{ratio(seconds, name, _LIMIT):.2f}",
                 f"{ratio(seconds, name, _FASTEST):.2f}",
             )
         )
     last = list(cases)[-1]
+    what = f"question to {count:,} sessions, of DuckDB over the same JSON"
     goals = [
-        Goal(
-            f"question to {count:,} sessions, of DuckDB with items as JSON", 2, ratio(seconds, last, _LIMIT)
-        ),
-        Goal("the same, of DuckDB with the keys as columns", 2, ratio(seconds, last, _FASTEST)),
+        Goal(what, 2, ratio(walls, last, _LIMIT)),
+        Goal("the same in CPU time", 2, ratio(seconds, last, _LIMIT)),
+        Goal("the same in CPU time, of DuckDB with the keys as columns", 2, ratio(seconds, last, _FASTEST)),
     ]
     return Report([table], goals)
+
+
+def _processor_time() -> float:
+    """What this process took so far, and those that it started and that have ended."""
+    taken = os.times()
+    return taken.user + taken.system + taken.children_user + taken.children_system
+
+
+def _noting(run: Callable[[], Any], walls: list[float]) -> Callable[[], Any]:
+    """The same, with the time on the clock noted beside."""
+
+    def noted() -> Any:
+        begin = time.perf_counter()
+        try:
+            return run()
+        finally:
+            walls.append(time.perf_counter() - begin)
+
+    return noted

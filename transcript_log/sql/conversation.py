@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Final
 
 from ..entries import Entry, Header, Json, MessageEntry, ResponseRecord, RunEntry
-from ..history import Called, HostedCall, build_history
+from ..history import Called, HostedCall, build_calls
 from ..importers import SourceFormat
 from ..items import is_user_turn
 from ..items.shapes import is_from_model
@@ -63,8 +63,7 @@ class Conversation:
     @cached_property
     def calls(self) -> Sequence[Called | HostedCall]:
         """The tool calls as the history has them, in the order of the log."""
-        events = build_history(self.entries, self.details).events
-        return [event for event in events if isinstance(event, Called | HostedCall)]
+        return build_calls(self.entries, self.details)
 
     @cached_property
     def copied(self) -> int:
