@@ -31,6 +31,7 @@ _TOPICS = (
     "processes",
     "stalls",
     "listing",
+    "sql",
     "imports",
     "memory",
     "peers",
@@ -39,6 +40,7 @@ _TOPICS = (
 _PACKAGES = (
     "orjson",
     "filelock",
+    "duckdb",
     "openai-agents",
     "langgraph",
     "langgraph-checkpoint-sqlite",

@@ -46,6 +46,7 @@ NAMES: Final = [
     "resume_after_kill",
     "switch_provider",
     "web_service",
+    "weekly_report",
 ]
 CALLS_NO_CLIENT: Final = {
     "claude_agent_sdk_store",
@@ -53,6 +54,7 @@ CALLS_NO_CLIENT: Final = {
     "langchain_history",
     "openai_agents_session",
     "pydantic_ai_history",
+    "weekly_report",
 }
 CLIENTS: Final[dict[str, Callable[..., Any]]] = {
     "responses": Responses.create,
@@ -283,6 +285,24 @@ def test_two_workers_serve_one_database(postgres: str, tmp_path: Path) -> None:
     finally:
         os.killpg(service.pid, signal.SIGTERM)
         service.wait()
+
+
+def test_a_weekly_report_is_made_of_the_logs_there_are(run: Run, tmp_path: Path) -> None:
+    for name in ("fix-the-build.jsonl", "fix-the-build.details.jsonl"):
+        shutil.copy(ROOT / "examples" / name, tmp_path)
+    assert run("weekly_report.py") == [
+        "day  responses  input  output  runs",
+        "2026-03-02  8  12525  517  2",
+        "",
+        "name  calls  failure_rate  seconds",
+        "shell  4  0.25  2.4",
+        "edit  2  0.5  0.4",
+        "",
+        "name  said  times",
+        "edit  lexer.c: there is no such file. Nothing was changed.  1",
+        "shell  cc -c -o lexer.o src/lexer.c  1",
+        "",
+    ]
 
 
 # ------------------------------------------------------------------------- how they are

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from histories import faulty
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import logs
@@ -49,6 +50,7 @@ from transcript_log.history import (
     Said,
     Unknown,
     UnknownItem,
+    build_calls,
     build_history,
     history_json,
 )
@@ -108,6 +110,14 @@ def crowded() -> st.SearchStrategy[list[Entry]]:
         st.just({"type": "compaction", "encrypted_content": "x"}),
     )
     return st.builds(lambda found: messages(*found), st.lists(item, max_size=12))
+
+
+@given(crowded() | logs() | faulty(), st.sampled_from([None, "success", "failed"]))
+def test_calls_alone_are_those_of_the_history(entries: list[Entry], status: Any) -> None:
+    payload = started_payload(ToolStarted(at=_NOON)) if status is None else {"status": status}
+    details = {("a", None): payload, ("c1", "e0"): payload}
+    whole = build_history(entries, details).events
+    assert build_calls(entries, details) == [one for one in whole if isinstance(one, Called | HostedCall)]
 
 
 @given(crowded() | logs())

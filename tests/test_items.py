@@ -114,6 +114,30 @@ def test_the_readers_of_one_sort_agree_with_the_reader_of_all(item: dict[str, An
 
 
 @given(any_items())
+def test_an_item_that_is_plain_holds_no_call_and_no_output(item: dict[str, Any]) -> None:
+    if items.is_plain(item):
+        assert not [part for part in items.parts(item) if isinstance(part, ToolCallPart | ToolOutputPart)]
+        assert items.is_user_turn(item) == (item.get("role") == "user")
+
+
+@pytest.mark.parametrize(
+    ("item", "is_plain"),
+    [
+        ({"role": "user", "content": "x"}, True),
+        ({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "x"}]}, True),
+        ({"role": "assistant", "content": [{"type": "thinking", "thinking": "x"}, {"type": "text"}]}, True),
+        ({"type": "reasoning", "summary": []}, True),
+        ({"role": "assistant", "content": None, "tool_calls": []}, False),
+        ({"role": "assistant", "content": [{"type": "tool_use"}]}, False),
+        ({"role": "tool", "content": "x"}, False),
+        ({"type": "function_call"}, False),
+    ],
+)
+def test_most_items_without_calls_are_told_at_once(item: dict[str, Any], is_plain: bool) -> None:
+    assert items.is_plain(item) is is_plain
+
+
+@given(any_items())
 def test_an_id_is_text_that_is_not_empty_or_none(item: dict[str, Any]) -> None:
     ids = [call.id for call in items.tool_calls(item)] + [output.id for output in items.tool_outputs(item)]
     assert all(found is None or found != "" for found in ids)

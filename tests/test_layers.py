@@ -89,6 +89,7 @@ FLOORS: Final = {
     "cli": 6,
     "adapters": 7,
     "pytest_plugin": 7,
+    "sql": 6,
 }
 """The floor of each module; a package is one, with all that is in it."""
 
@@ -116,13 +117,19 @@ IO: Final = frozenset(
         "cli.list",
         "cli.naming",
         "cli.output",
+        "cli.parquet",
         "cli.redacting",
         "cli.source",
+        "cli.sql",
         "cli.watching",
         "importing",
         "jsonl",
         "listing",
         "places",
+        "sql.asking",
+        "sql.gathering",
+        "sql.parquet",
+        "sql.reading",
         "subagents",
         "pytest_plugin",
         "postgres._connections",
@@ -168,6 +175,8 @@ LAZY: Final = {
     "exporters._rich": {"markdown_it", "pygments"},
     "exporters.html": {"jinja2", "markupsafe", "pygments"},
     "pytest_plugin": {""},  # pytest imports it whether or not a test wants it
+    "sql.engine": {"duckdb"},
+    "sql.reading": {""},  # how the commands open a file, without click until one is opened
 }
 """What is imported inside a function, because it is not always needed and takes long."""
 
@@ -176,6 +185,7 @@ FOREIGN: Final = {
     **dict.fromkeys(("anyio", "claude_agent_sdk"), "adapters.claude_agent_sdk"),
     "click": "cli",
     "compression": "_zst",  # of Python itself from 3.14 on
+    "duckdb": "sql",
     "filelock": "_logfile.lock",
     "genai_prices": "costs",
     **dict.fromkeys(("langchain_core", "pydantic_ai"), "adapters"),
@@ -210,8 +220,12 @@ PROVIDER_WORDS: Final = frozenset(
 SPELLERS: Final = frozenset({"adapters", "apis", "exporters", "importers", "items", "response"})
 """Whose business they are."""
 
-SPELLED_TOO: Final = {"counts": {"toolResult"}, "testing": {"encrypted_content"}}
-"""Who spells one all the same: a role that is nobody's turn, and an item of an example."""
+SPELLED_TOO: Final = {
+    "counts": {"toolResult"},
+    "sql.views": {"tool_calls"},
+    "testing": {"encrypted_content"},
+}
+"""Who spells one all the same: a role that is nobody's turn, a view of that name, an item of an example."""
 
 _FILE_MODULES: Final = frozenset(
     {"io", "os", "pathlib", "shutil", "socket", "stat", "subprocess", "tempfile"}

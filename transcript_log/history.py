@@ -60,6 +60,7 @@ __all__ = [
     "Said",
     "Unknown",
     "UnknownItem",
+    "build_calls",
     "build_history",
     "history_json",
 ]
@@ -256,6 +257,34 @@ def build_history(entries: Iterable[Entry], details: Details | None = None) -> H
             case _:
                 events.append(each)
     return History(tuple(events), turn)
+
+
+def build_calls(entries: Iterable[Entry], details: Details | None = None) -> list[Called | HostedCall]:
+    """The calls alone of what :func:`build_history` gives, just so, in half the time."""
+    known = _NO_DETAILS if details is None else details
+    pairing = _Pairing()
+    calls: list[_Call] = []
+    turn = group = 0
+    for entry in entries:
+        if not isinstance(entry, MessageEntry):
+            continue
+        message = entry.message
+        if items.is_plain(message):
+            turn += message.get("role") == "user"
+            group += 1
+            continue
+        turn += items.is_user_turn(message)
+        found = items.parts(message)
+        group += not any(isinstance(part, items.ToolCallPart) for part in found)
+        for part in found:
+            if isinstance(part, items.ToolCallPart):
+                call = _Call(entry, turn, part)
+                calls.append(call)
+                pairing.call(call, group)
+            elif isinstance(part, items.ToolOutputPart):
+                pairing.output(_Output(entry, turn, part))
+    pairing.deal()
+    return [_called(call, known) for call in calls]
 
 
 def _unfold(

@@ -16,7 +16,7 @@ from .errors import StorageError
 from .importers import SourceFormat
 from .stores import SessionUrl
 
-__all__ = ["Listed", "list_logs", "list_stored", "look_into", "newest_first"]
+__all__ = ["Listed", "list_logs", "list_stored", "look_into", "newest_first", "session_files"]
 
 _PIECE: Final = 4096
 """How much is read at each end of a file, in bytes."""
@@ -124,6 +124,19 @@ def look_into(folder: str, wanted: Callable[[str], bool] | None = None) -> list[
                 ]
         finally:
             os.close(place)
+    except OSError as error:
+        raise StorageError.of(folder, "list the folder", error, "name a folder") from error
+
+
+def session_files(folder: str) -> list[str]:
+    """The paths of the files that :func:`list_logs` would look at, by name. None is opened.
+
+    Raises:
+        StorageError: The folder cannot be read.
+    """
+    try:
+        with os.scandir(folder) as there:
+            return sorted(entry.path for entry in there if _may_be_session(entry))
     except OSError as error:
         raise StorageError.of(folder, "list the folder", error, "name a folder") from error
 

@@ -34,6 +34,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "list": "list:list_",
     "import": "import_:import_",
     "stats": "stats:stats",
+    "sql": "sql:sql_",
     "export": "export:export",
     "convert": "convert:convert",
     "prune": "prune:prune",

@@ -22,6 +22,7 @@ from ..findings import Change
 from ..redaction import Redacted, SecretShape, redact
 from ..stores import SessionUrl, is_url
 from .output import counted, echo, echo_pieces, show_size, tell
+from .parquet import export_parquet
 from .redacting import chosen_shapes, redact_options, redacted_lines
 from .source import FORMAT_NAMES, PathType, Session, file_argument, open_session
 from .text import one_line
@@ -44,7 +45,9 @@ _MANY: Final = 5
 
 @click.command()
 @file_argument
-@click.option("--to", "form", type=click.Choice(list(_EXPORTERS)), required=True, help="What to make of it.")
+@click.option(
+    "--to", "form", type=click.Choice([*_EXPORTERS, "parquet"]), required=True, help="What to make of it."
+)
 @click.option("--out", metavar="FILE", type=PathType(), help="Write there, with mode 0600; not to stdout.")
 @click.option("--force", is_flag=True, help="Replace the file that is there.")
 @redact_options
@@ -65,6 +68,8 @@ def export(
     'claude-code' and 'codex' are sessions that those agents open and go on with, and
     'transcript-log convert' reads them back. What a form cannot hold is told on stderr. A
     file that is there is not replaced without --force.
+    'parquet' is the views of 'sql', of one session or of all in a folder, as files in the
+    folder that --out names (install the extra 'sql').
 
     \b
     Example:
@@ -72,10 +77,16 @@ def export(
         transcript-log export session.jsonl --to markdown --redact | less
         transcript-log export session.jsonl --to chat-jsonl > messages.jsonl
         transcript-log export session.jsonl --to pi --out mine.jsonl && pi --session mine.jsonl
+        transcript-log export sessions/ --to parquet --out tables
     """
     if force and out is None:
         raise click.UsageError("--force is about the file that --out names")
     shapes = chosen_shapes(redact, redact_patterns, redact_file)
+    if form == "parquet":
+        if out is None:
+            raise click.UsageError("name a folder for the tables with --out")
+        export_parquet(file, out, force=force, shapes=shapes)
+        return
     session = open_session(file)
     source, redacted = redacted_source(source_of(session), shapes)
     tell(source.findings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from ..redaction import SHAPES, Redacted, SecretShape, ShapeError, parse_shape, 
 from .naming import NoSuchFileError
 from .output import counted
 
-__all__ = ["chosen_shapes", "redact_options", "redacted_json", "redacted_lines"]
+__all__ = ["chosen_shapes", "counted_lines", "redact_options", "redacted_json", "redacted_lines"]
 
 
 def redact_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -68,11 +68,16 @@ def _text(file: str) -> str:
 
 def redacted_lines(redacted: Redacted) -> list[str]:
     """What was taken out, for people: one line, or one for each kind of secret."""
-    if not redacted.redactions:
+    return counted_lines(redacted.counts)
+
+
+def counted_lines(counts: Mapping[str, tuple[int, int]]) -> list[str]:
+    """The same of numbers of secrets, and of places, by kind."""
+    if not counts:
         return ["nothing was redacted: no secret of a known shape was found"]
     return [
         f"redacted: {counted(secrets, 'secret')} of the kind {kind} in {counted(places, 'place')}"
-        for kind, (secrets, places) in redacted.counts.items()
+        for kind, (secrets, places) in counts.items()
     ]
 
 
