@@ -288,6 +288,51 @@ def test_a_client_killed_at_any_moment_leaves_whole_batches_and_no_lock(postgres
         last = len(entries) - 1
 
 
+class Suicide(Killer):
+    """A cursor that kills its own process before or after a chosen statement."""
+
+    def kill(self) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_a_client_killed_at_any_statement_leaves_whole_batches(
+    postgres: str, monkeypatch: pytest.MonkeyPatch, after: bool
+) -> None:
+    entries = [said("one", "a"), said("two", "b"), said("three", "c")]
+
+    def write(session: str) -> None:
+        with PostgresStore(postgres, session) as store, store.lease(5):
+            store.append(*entries[:2])
+            store.append(entries[2], details=[Detail(id="call", payload=1)])
+
+    monkeypatch.setattr(_connections.psycopg, "Cursor", Suicide)
+    Killer.url, Killer.at, Killer.after = postgres, -1, after
+    write("first")  # makes the tables
+    Killer.count = 0
+    write("whole")
+    statements = Killer.count
+    assert statements >= 4
+    found = []
+    for at in range(statements):
+        Killer.at, Killer.count = at, 0
+        child = os.fork()
+        if child == 0:
+            try:
+                write(f"{at}")
+            finally:
+                os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+        Killer.at = -1
+        found.append("".join(ids_of(postgres, f"{at}")))
+        write(f"{at}")
+        assert ids_of(postgres, f"{at}") == ["a", "b", "c"]
+        with PostgresStore(postgres, f"{at}") as store:
+            assert store.details() == {("call", None): 1}
+    assert found == sorted(found)
+    assert set(found) == {"", "ab", "abc"}
+
+
 def test_a_hundred_sessions_at_once_over_a_small_pool(postgres: str) -> None:
     with ConnectionPool(postgres, min_size=2, max_size=8, timeout=60, open=True) as pool:
 
