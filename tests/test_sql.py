@@ -902,3 +902,14 @@ def test_the_page_has_the_columns_of_every_view_as_the_code_has_them() -> None:
         rows = [f"| `{column.name}` | {column.type} | {column.about} |" for column in view.columns]
         head = [f"### `{view.name}`", "", view.about, "", "| column | type | |", "| --- | --- | --- |"]
         assert "\n".join([*head, *rows, ""]) in page
+
+
+def test_an_error_while_rows_come_is_an_error_of_the_query(tmp_path: Path) -> None:
+    path = log(tmp_path / "a.jsonl", says("a", called("c", "sh")))
+    late = "SELECT CASE WHEN range = 900000 THEN (SELECT name FROM tool_calls)::INT END FROM range(1000000)"
+    unread = (
+        "SELECT CASE WHEN range = 900000 THEN error('a column was not read')::INT END FROM range(1000000)"
+    )
+    for sql in (late, unread):
+        with pytest.raises(QueryError):
+            query([path], sql)
