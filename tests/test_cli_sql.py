@@ -308,6 +308,11 @@ def test_secrets_are_taken_out_of_every_table(folder: Path, tmp_path: Path) -> N
         says("s2", gave("c", f"in as {secret}")),
         header=new_header(id="c", cwd=f"/home/{secret}"),
     )
+    lines = (
+        {"type": "session", "version": 3, "id": "s1", "timestamp": "2026-01-02T03:00:00Z", "cwd": "/"},
+        {"type": "message", "id": "a", "parentId": secret, "message": {"role": "user", "content": "Go."}},
+    )
+    (folder / "pi.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     plain, clean = tmp_path / "plain", tmp_path / "clean"
     assert run("export", folder, "--to", "parquet", "--out", plain).exit_code == 0
     result = run("export", folder, "--to", "parquet", "--out", clean, "--redact")
@@ -317,8 +322,10 @@ def test_secrets_are_taken_out_of_every_table(folder: Path, tmp_path: Path) -> N
     def found(out: Path) -> set[str]:
         return {name for name in VIEWS if secret in repr(read_back(out / f"{name}.parquet")[1])}
 
-    assert found(plain) == {"sessions", "entries", "messages", "tool_calls"}
+    assert found(plain) == {"sessions", "entries", "messages", "tool_calls", "findings"}
     assert found(clean) == set()
+    assert secret not in result.output
+    assert "its parent " in result.stderr
 
 
 def test_what_is_cut_off_while_it_is_written_leaves_nothing(

@@ -380,6 +380,28 @@ def test_times_are_in_utc_wherever_one_asks(tmp_path: Path, monkeypatch: pytest.
     assert one(path, "SELECT (time::TIMESTAMPTZ)::VARCHAR FROM entries") == "2026-01-02 23:30:00.000005+00"
 
 
+def test_a_time_that_utc_cannot_name_is_told(tmp_path: Path) -> None:
+    path = log(tmp_path / "a.jsonl", says("a", called("c")))
+    with path.open("ab") as file:
+        file.write(
+            b'{"id":"z","timestamp":"9999-12-31T23:59:59-05:00","type":"message","message":{"role":"user"}}\n'
+        )
+    found = query([path], "SELECT time IS NULL FROM entries ORDER BY position")
+    assert found.rows == [(False,), (True,)]
+    assert [finding.rule for finding in found.findings] == ["not-as-it-is"]
+
+
+def test_tokens_that_nobody_told_are_null(tmp_path: Path) -> None:
+    entries = (
+        answer("a", response="r1", usage=usage(0, 5, total_tokens=9, input_unknown=True)),
+        answer("b", response="r2", usage=usage(0, 0)),
+        answer("c", response="r3", usage=usage(3, 0)),
+    )
+    path = log(tmp_path / "a.jsonl", *entries)
+    found = query([path], "SELECT input, cache_read, output, total, told FROM usage ORDER BY entry_id")
+    assert found.rows == [(None, 0, 5, 9, False), (None, None, None, None, False), (3, 0, 0, 3, True)]
+
+
 def test_the_columns_of_a_view_are_those_that_it_describes(tmp_path: Path) -> None:
     for view in VIEWS.values():
         described = query([], f"DESCRIBE {view.name}").rows
@@ -644,6 +666,10 @@ def test_the_lock_holds_also_past_the_look_at_the_query(
     assert sorted(os.listdir(tmp_path)) == ["a.jsonl", "a.jsonl.lock", "secret.csv"]
 
 
+def test_no_variable_of_python_is_a_table(tmp_path: Path) -> None:
+    assert one(tmp_path, "SELECT current_setting('python_enable_replacements')") is False
+
+
 def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = tmp_path / "tmp"
     place.mkdir()
@@ -794,14 +820,15 @@ def test_large_numbers_are_kept_in_json_and_told_where_a_column_is_too_small(tmp
     with path.open("ab") as file:
         file.write(
             b'{"id":"z","timestamp":"2026-01-02T12:00:00Z","type":"message",'
-            b'"message":{"role":"user","n":123456789012345678901234567890,"e":1e400,"m":-1e400,"z":null}}\n'
+            b'"message":{"role":"user","n":123456789012345678901234567890}}\n'
+            b'{"id":"y","timestamp":"2026-01-02T12:00:00Z","type":"message",'
+            b'"message":{"role":"user","e":1e400,"m":[-1e400],"z":null}}\n'
         )
     items = [value for (value,) in query([path], "SELECT item FROM messages ORDER BY position").rows]
     assert '"n":18446744073709551615' in items[0]
     assert '"f":1.0' in items[0]
     assert '"n":123456789012345678901234567890' in items[2]
-    assert json.loads(items[2])["e"] == 10**400
-    assert json.loads(items[2])["m"] == -(10**400)
+    assert json.loads(items[3]) == {"role": "user", "e": 10**400, "m": [-(10**400)], "z": None}
     found = query([path], "SELECT exit_code, outcome->>'$.exitCode', status FROM tool_calls")
     assert found.rows == [(None, str(2**63), "failed")]
     (finding,) = found.findings
@@ -825,8 +852,8 @@ def test_values_that_nest_deep_are_held_or_cut_short_and_told(depth: int, tmp_pa
 
 
 def test_a_line_longer_than_the_engine_takes_by_itself_is_taken(tmp_path: Path) -> None:
-    path = log(tmp_path / "a.jsonl", says("a", called("c")), says("o", gave("c", "x" * 20_000_000)))
-    assert one(path, "SELECT length(output) FROM tool_calls") == 20_000_000
+    path = log(tmp_path / "a.jsonl", says("a", called("c")), says("o", gave("c", "x" * 40_000_000)))
+    assert one(path, "SELECT length(output) FROM tool_calls") == 40_000_000
 
 
 @settings(max_examples=30)
@@ -875,3 +902,14 @@ def test_the_page_has_the_columns_of_every_view_as_the_code_has_them() -> None:
         rows = [f"| `{column.name}` | {column.type} | {column.about} |" for column in view.columns]
         head = [f"### `{view.name}`", "", view.about, "", "| column | type | |", "| --- | --- | --- |"]
         assert "\n".join([*head, *rows, ""]) in page
+
+
+def test_an_error_while_rows_come_is_an_error_of_the_query(tmp_path: Path) -> None:
+    path = log(tmp_path / "a.jsonl", says("a", called("c", "sh")))
+    late = "SELECT CASE WHEN range = 900000 THEN (SELECT name FROM tool_calls)::INT END FROM range(1000000)"
+    unread = (
+        "SELECT CASE WHEN range = 900000 THEN error('a column was not read')::INT END FROM range(1000000)"
+    )
+    for sql in (late, unread):
+        with pytest.raises(QueryError):
+            query([path], sql)

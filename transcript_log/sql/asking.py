@@ -89,15 +89,13 @@ def ask(
 ) -> Iterator[Asked]:
     """The same over session files, with rows that are fetched as they are asked for, inside the context."""
     wanted = plan_query(sql, parameters)
-    with rows_folder() as folder:
+    with rows_folder() as folder, contextlib.ExitStack() as stack:
         try:
-            with _answered(files, sql, parameters, wanted, folder, processes) as asked:
-                yield asked
-                return
+            asked = stack.enter_context(_answered(files, sql, parameters, wanted, folder, processes))
         except UnreadError:
             wanted = {name: ALL_COLUMNS[name] for name in wanted}
-        with _answered(files, sql, parameters, wanted, folder, processes) as asked:
-            yield asked
+            asked = stack.enter_context(_answered(files, sql, parameters, wanted, folder, processes))
+        yield asked
 
 
 @contextlib.contextmanager
