@@ -765,7 +765,9 @@ def test_without_words_it_shows_its_help() -> None:
         "list",
         "import",
         "stats",
+        "sql",
         "export",
+        "convert",
         "prune",
         "migrate",
     ]
