@@ -291,6 +291,20 @@ def test_calls_without_ids_that_nobody_answered_have_stand_ins() -> None:
     assert ("added", "unanswered-call") in told(context)
 
 
+@pytest.mark.parametrize("name", ["b d", ""])
+def test_calls_without_ids_are_found_by_their_stored_names_where_they_go_under_others(name: str) -> None:
+    log = [by_user(), nameless(name, name, "read")]
+    log += [by_user(answered(None, "1", name), answered(f"{name}-2", "2", name)), by_user()]
+    context = build_context(entries_of(log, NEWER), NEWER)
+    assert problems(context.items) == []
+    sent = [part["functionResponse"] for part in context.items[2]["parts"]]
+    assert [one["response"].get("output") for one in sent] == ["1", "2", None]
+    assert {one["name"] for one in sent[:2]} == {context.items[1]["parts"][0]["functionCall"]["name"]}
+    alone = built(by_user(), nameless(name, name), by_user(), family=NEWER)
+    assert problems(alone.items) == []
+    assert [change.rule for change in alone.changes].count("unanswered-call") == 2
+
+
 def test_outputs_of_a_content_stay_together_beside_a_stand_in() -> None:
     log = [by_user(), nameless("look"), by_model(asked("a"), asked("b", signed=False))]
     log.append(by_user(answered("a"), answered("b")))

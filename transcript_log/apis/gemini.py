@@ -17,7 +17,7 @@ from .._pairing import Order
 from .._pieces import Joint, Piece
 from ..entries import Item
 from ..findings import Finding
-from ..items.gemini import NO_SIGNATURE, is_content
+from ..items.gemini import NO_SIGNATURE, content_calls, is_content
 from ._base import IdRule, Notes, word
 from ._gemini_check import check_contents, turn_start
 from ._gemini_mending import mended
@@ -92,6 +92,10 @@ class _Rendering:
         self._ids: set[str] = set()
         self._numbers: dict[str, int] = {}
         self._dealt: dict[str, list[tuple[str, str, int]]] = {}
+        self._nameless: dict[
+            str, list[tuple[str, str, int]]
+        ] = {}  # calls without ids, by the names they go by
+        self._given: Item = {}  # the item that is being said, as it is stored
         self._ranks: list[int] = []  # of each last output the place of its call, if that has no id
 
     def all(self, pieces: Sequence[Piece]) -> list[Piece]:
@@ -104,6 +108,7 @@ class _Rendering:
                 continue
             is_made = not is_content(piece.item)
             if not is_made:
+                self._given = piece.item
                 made, shown = mended(piece, self._notes, is_newer=self._is_newer)
             else:
                 made, shown = rendered(piece, self._notes, is_newer=self._is_newer)
@@ -224,8 +229,9 @@ class _Rendering:
             is_first: It goes into no content that has calls already.
         """
         if is_first:
-            self._ids, self._numbers, self._dealt = set(), {}, {}
+            self._ids, self._numbers, self._dealt, self._nameless = set(), {}, {}, {}
         counts: dict[str, int] = {}
+        known: Iterator[str] | None = None
         new: list[Any] | None = None
         is_due = is_first and self._is_newer and (is_made or piece.why != "kept")
         parts = piece.item["parts"]
@@ -238,9 +244,13 @@ class _Rendering:
                 call_id = self._fresh(given, place, piece)
                 self._dealt.setdefault(given, []).append((call_id, name, -1))
             else:
+                if known is None:  # by their ids elsewhere, which are made of the names as they are stored
+                    known = iter([call.id or "" for call in content_calls(self._given) if call.nameless])
                 counts[name] = counts.get(name, 0) + 1
                 call_id = ""
-                self._dealt.setdefault(f"{name}-{counts[name]}", []).append(("", name, place))
+                queue = self._nameless.setdefault(f"{name}-{counts[name]}", [])
+                queue.append(("", name, place))
+                self._dealt.setdefault(next(known, ""), queue)
             signs = is_due and not part.get("thoughtSignature")
             is_due = False
             if call_id == given and not signs:
@@ -284,10 +294,11 @@ class _Rendering:
             answer = part["functionResponse"]
             given, name = word(answer.get("id")), word(answer.get("name"))
             key = given
+            queue = self._dealt.get(key)
             if not given and not is_made:
                 counts[name] = counts.get(name, 0) + 1
                 key = f"{name}-{counts[name]}"
-            queue = self._dealt.get(key)
+                queue = self._nameless.get(key) or self._dealt.get(key)
             call_id, called, rank = queue.pop(0) if queue else (given, name, -1)
             self._ranks.append(rank)
             if given == call_id and name == called:
