@@ -1131,6 +1131,22 @@ def test_calls_that_a_provider_ran_itself_go_to_no_other_and_are_told() -> None:
         assert told(context) == [("left-out", "hosted"), ("left-out", "content")]
 
 
+def test_results_of_the_providers_own_tools_in_a_message_of_the_user_go_and_are_told() -> None:
+    alone = built("anthropic", user(), user([searched(), text("hm")]), own=True)
+    assert alone.items == [user(), user([text("hm")])]
+    assert told(alone) == [("left-out", "hosted")]
+    called = built("anthropic", user(), assistant([search()]), user([searched()]), user("so?"), own=True)
+    assert called.items == [user(), user("so?")]
+    assert told(called) == [("left-out", "hosted-pair"), ("left-out", "hosted"), ("left-out", "content")]
+
+
+def test_a_bare_text_beside_a_call_of_pi_is_a_text_for_each_api() -> None:
+    call = {"type": "toolCall", "id": "c1", "name": "f", "arguments": {}}
+    for api in TARGETS:
+        context = built(api, user(), {"role": "system", "content": ["be brief", call]}, user())
+        assert "be brief" in str(context.items)
+
+
 def test_what_a_model_thought_goes_to_no_other_and_is_told() -> None:
     pi = {**assistant([{"type": "thinking", "thinking": "plan"}, text("hi")]), "stopReason": "stop"}
     for api in TARGETS:

@@ -596,6 +596,8 @@ def _is_own_block(block: Any, speaker: str) -> bool:
     wrong = _NOT_USER if speaker == "user" else _NOT_ASSISTANT
     if type(kind) is not str or kind in wrong or not _is_block(block, kind):
         return False
+    if speaker == "user" and kind.endswith("_tool_result"):  # results of the provider's own tools
+        return False
     inner = block.get("content") if kind == "tool_result" else None
     return type(inner) is not list or all(
         type(part) is dict and type(part.get("type")) is str and _is_block(part, part["type"])

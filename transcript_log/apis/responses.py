@@ -840,7 +840,11 @@ def _quick(neutral: Neutral, piece: Piece, notes: Notes) -> list[dict[str, Any]]
             return []
     if calls and "tool_calls" not in item and not _PI_KEYS.isdisjoint(item):
         return []
-    if calls and type(content) is list and any(block.get("type") == "toolCall" for block in content):
+    if (
+        calls
+        and type(content) is list
+        and any(type(block) is dict and block.get("type") == "toolCall" for block in content)
+    ):
         return []
     if texts:
         made.append({"role": neutral.speaker, "content": texts[0]})
