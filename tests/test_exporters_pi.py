@@ -312,6 +312,16 @@ def test_what_a_chat_model_thought_bears_the_key_that_it_came_in() -> None:
     ]
 
 
+def test_what_a_model_of_mistral_thought_is_a_text() -> None:
+    thought = {
+        "type": "thinking",
+        "thinking": [{"type": "text", "text": "hm, "}, {"type": "text", "text": "so"}],
+    }
+    message = {"role": "assistant", "content": [thought, {"type": "text", "text": "done"}]}
+    (record,) = exported(entry(1, message, family="mistral-chat/direct/m"))
+    assert [block.get("thinking") for block in record["message"]["content"]] == ["hm, so", None]
+
+
 @pytest.mark.parametrize(
     "more",
     [

@@ -198,10 +198,9 @@ def _thinking(block: Mapping[str, Any]) -> dict[str, Any]:
             "thinkingSignature": block.get("data") or "",
             "redacted": True,
         }
-    thought = block.get("thinking")
     return {
         "type": "thinking",
-        "thinking": thought if type(thought) is str else "",
+        "thinking": items.thought_in(block),
         "thinkingSignature": block.get("signature") or "",
     }
 
