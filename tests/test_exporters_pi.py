@@ -259,6 +259,7 @@ def test_items_of_one_response_are_one_answer() -> None:
         ("anthropic-messages/direct", ("anthropic-messages", "anthropic", "m")),
         ("anthropic-messages/zai", ("anthropic-messages", "zai", "m")),
         ("openai-chat/deepseek", ("openai-completions", "deepseek", "m")),
+        ("mistral-chat/direct/large", ("mistral-conversations", "mistral", "large")),
         ("openai-responses/direct/a%2Fb", ("openai-responses", "openai", "a/b")),
         ("gemini/direct/gemini-3", ("google-generative-ai", "google", "gemini-3")),
         ("gemini/google-vertex/gemini-3", ("google-vertex", "google-vertex", "gemini-3")),
@@ -275,6 +276,17 @@ def test_an_answer_names_its_maker(family: str | None, maker: tuple[str, ...]) -
     (back,) = import_pi(written(None, [made]).lines).entries
     assert isinstance(back, MessageEntry)
     assert family is None or back.family == family
+
+
+def test_an_answer_of_deepseek_is_one_that_pi_had_of_it() -> None:
+    message = {"role": "assistant", "content": "done", "reasoning_content": "hm"}
+    made = entry(1, message, family="deepseek-chat/direct", response=ResponseRecord(model="m"))
+    (record,) = exported(made)
+    answer = record["message"]
+    assert (answer["api"], answer["provider"]) == ("openai-completions", "deepseek")
+    (back,) = import_pi(written(None, [made]).lines).entries
+    assert isinstance(back, MessageEntry)
+    assert Target("deepseek-chat", "m").can_read(back.family)
 
 
 def test_an_account_is_told_to_be_lost() -> None:

@@ -243,3 +243,10 @@ def test_a_family_tells_its_target(api: str, model: str, platform: str, account:
 )
 def test_a_family_that_no_target_has_tells_none(family: str) -> None:
     assert target_of(family, "m") is None
+
+
+def test_deepseek_is_one_reader_by_either_name() -> None:
+    assert Target("deepseek-chat", "m").can_read("openai-chat/deepseek")
+    assert Target("openai-chat", "m", platform="deepseek").can_read("deepseek-chat/direct")
+    assert not Target("deepseek-chat", "m", account="a").can_read("openai-chat/deepseek")
+    assert not Target("openai-chat", "m").can_read("deepseek-chat/direct")

@@ -449,7 +449,7 @@ def test_entries_have_the_times_and_places_of_the_source() -> None:
         ("openai-completions", "openrouter", "z-ai/glm", "openai-chat/openrouter"),
         ("google-generative-ai", "google", "gemini-3", "gemini/direct/gemini-3"),
         ("google-vertex", "google-vertex", "gemini-3", "gemini/google-vertex/gemini-3"),
-        ("mistral-conversations", "mistral", "large", "mistral-conversations/mistral/large"),
+        ("mistral-conversations", "mistral", "large", "mistral-chat/direct/large"),
         ("bedrock/converse", "amazon/bedrock", "a/b", "bedrock-converse/amazon-bedrock/a%2Fb"),
         ("openai-responses", " ", "gpt-5", None),
         ("openai-responses", "openai", "", None),

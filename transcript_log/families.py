@@ -70,6 +70,12 @@ BINDINGS: Final[Mapping[str, Binding]] = {
 }
 """What each API binds private content to. An API that is not named here binds it to the model."""
 
+_ALIKE: Final[Mapping[str, frozenset[str]]] = {
+    "deepseek-chat/direct": frozenset({"openai-chat/deepseek"}),
+    "openai-chat/deepseek": frozenset({"deepseek-chat/direct"}),
+}
+"""Families that are one: DeepSeek under its own rules, and as a platform of Chat Completions, as others name it."""
+
 _PREFIX_BOUND: Final = re.compile(r"(fable-5-[12]|mythos-5-[12]|opus-5-5|sonnet-5-5|haiku-5-5)")
 
 
@@ -143,7 +149,10 @@ class Target:
 
     def can_read(self, family: str | None) -> bool:
         """Whether private content of ``family`` may be sent. Of None nothing is known: it may not."""
-        return family is not None and (family == self.family or family in self.reads)
+        if family is None:
+            return False
+        own = self.family
+        return family == own or family in self.reads or family in _ALIKE.get(own, ())
 
 
 def target_of(family: str, model: str | None = None) -> Target | None:

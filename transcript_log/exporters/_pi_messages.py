@@ -31,7 +31,12 @@ __all__ = ["Maker", "answer_blocks", "maker_of", "stop_reason", "usage_object", 
 Tell = Callable[[str, str], None]
 """Is told of what cannot be said: a rule, and what is so."""
 
-_APIS: Final = {"gemini": "google-generative-ai", "openai-chat": "openai-completions"}
+_APIS: Final = {
+    "deepseek-chat": "openai-completions",
+    "gemini": "google-generative-ai",
+    "mistral-chat": "mistral-conversations",
+    "openai-chat": "openai-completions",
+}
 _OF_GOOGLE: Final = {
     "google-antigravity": "google-gemini-cli",
     "google-gemini-cli": "google-gemini-cli",
@@ -41,7 +46,9 @@ _OF_GOOGLE: Final = {
 
 _OWNERS: Final = {
     "anthropic-messages": "anthropic",
+    "deepseek-chat": "deepseek",
     "gemini": "google",
+    "mistral-chat": "mistral",
     "openai-chat": "openai",
     "openai-responses": "openai",
 }

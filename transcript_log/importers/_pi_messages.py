@@ -105,6 +105,7 @@ _APIS: Final = {
     "google-gemini-cli": "gemini",
     "google-generative-ai": "gemini",
     "google-vertex": "gemini",
+    "mistral-conversations": "mistral-chat",
     "openai-codex-responses": "openai-responses",
     "openai-completions": "openai-chat",
     "openai-responses": "openai-responses",
@@ -114,6 +115,7 @@ _APIS: Final = {
 _OWNERS: Final = {
     "anthropic-messages": "anthropic",
     "gemini": "google",
+    "mistral-chat": "mistral",
     "openai-chat": "openai",
     "openai-responses": "openai",
 }
