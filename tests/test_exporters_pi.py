@@ -289,6 +289,13 @@ def test_an_answer_of_deepseek_is_one_that_pi_had_of_it() -> None:
     assert Target("deepseek-chat", "m").can_read(back.family)
 
 
+def test_what_a_model_said_with_an_output_is_told_to_go_as_the_users() -> None:
+    content = [{"type": "text", "text": "so"}, {"type": "tool_result", "tool_use_id": "c1", "content": "2"}]
+    made = entry(1, {"role": "assistant", "content": content})
+    assert [record["message"]["role"] for record in exported(made)] == ["toolResult", "user"]
+    assert told(made) == [("rewritten", "role", "m1")]
+
+
 def test_an_account_is_told_to_be_lost() -> None:
     made = entry(1, {"role": "assistant", "content": "x"}, family="openai-responses/direct/acct/gpt-5")
     assert told(made) == [("rewritten", "account", "m1")]

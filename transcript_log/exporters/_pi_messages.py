@@ -262,6 +262,8 @@ def user_messages(item: Item, tell: Tell) -> list[dict[str, Any]]:
             heard.content += _shown([block], tell)
     if neutral.speaker in ("system", "developer"):
         tell("role", f"the {neutral.speaker} message goes as the user's")
+    elif neutral.speaker == "assistant" and heard.content:
+        tell("role", "what the model said with an output goes as the user's")
     elif items.role(item) is None and not heard.outputs:
         tell("role", "the item names no role: it goes as the user's")
     if heard.content or not heard.outputs:
@@ -272,7 +274,10 @@ def user_messages(item: Item, tell: Tell) -> list[dict[str, Any]]:
 def _shown(blocks: Iterator[Block] | list[Any], tell: Tell) -> Iterator[dict[str, Any]]:
     for block in blocks:
         match block:
-            case Text(text=text) | File(text=str(text)):
+            case Text(text=text):
+                yield {"type": "text", "text": text}
+            case File(text=str(text)):
+                tell("part-type", "the document goes as a text")
                 yield {"type": "text", "text": text}
             case Image(data=str(data), media_type=media_type):
                 yield {"type": "image", "data": data, "mimeType": media_type}
