@@ -673,6 +673,22 @@ def test_a_file_is_there_wholly_and_never_twice(agent: Agent, tmp_path: Path) ->
     assert [one.name for one in path.parent.iterdir()] == ["session.jsonl"]
 
 
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("more", [[], [{"type": "text", "text": "read it"}]])
+def test_documents_that_are_text_are_what_was_said(
+    agent: Agent, more: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    held = {"type": "text", "media_type": "text/plain", "data": "first\nsecond"}
+    found = {"type": "search_result", "source": "s", "title": "t", "content": [{"type": "text", "text": "x"}]}
+    content = [{"type": "document", "source": held}, *more, found]
+    source = log(entry(1, user("go")), entry(2, {"role": "user", "content": content}), entry(3, said("so")))
+    assert write_converted(source, agent, tmp_path / "made.jsonl").findings == ()
+    made = AGENTS[agent].export(log(entry(1, user("go")), entry(2, user("second")), entry(3, said("so"))))
+    back = AGENTS[agent].read([piece.encode() for piece in made.pieces], path=None)
+    lost = [finding.message for finding in compare(source, made, back) if finding.entry is not None]
+    assert len(lost) == len(more) + 4
+
+
 def test_what_is_no_session_is_not_made(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="nothing of the session can be said there"):
         write_converted(log(), "claude-code", tmp_path / "s.jsonl")

@@ -21,7 +21,8 @@ from typing import Final, Literal, Protocol
 from . import _json, items
 from ._logfile.files import make_folder, sync_folder, telling, write_file
 from .apis._base import clean_text, with_clean_text
-from .entries import Entry, Header, Json, MessageEntry
+from .apis._neutral import File, Text, read
+from .entries import Entry, Header, Item, Json, MessageEntry
 from .errors import HeaderError, StorageError
 from .exporters import Exported, Exporter, ExportSource
 from .exporters._conversation import Details, is_history
@@ -286,14 +287,28 @@ def _shown(told: Sequence[str]) -> str:
 def _told(entries: Sequence[Entry], details: Details) -> Iterator[tuple[_Told, tuple[str, ...]]]:
     """What entries say, each thing with those that say so; without what is no context."""
     aside = {entry.id for entry in entries if isinstance(entry, MessageEntry) and is_history(entry)}
-    for event in build_history(entries, details).events:
-        if event.entry in aside:
-            continue
+    events = [event for event in build_history(entries, details).events if event.entry not in aside]
+    shown = {event.entry for event in events if isinstance(event, Said)}
+    places = {entry.id: place for place, entry in enumerate(entries)}
+    whole = {}  # what messages say, of those that hold documents
+    for entry in entries:
+        if isinstance(entry, MessageEntry) and entry.id not in aside:
+            text = _with_documents(entry.message)
+            if text is not None:
+                whole[entry.id] = text
+    silent = [name for name in whole if name not in shown]  # there is no event of a document alone
+    for event in (*events, None):
+        while silent and (event is None or places.get(event.entry, 0) > places[silent[0]]):
+            name = silent.pop(0)
+            for line in _lines(whole[name]):
+                yield ("text", line), (name,)
+        if event is None:
+            return
         names = (event.entry,)
         match event:
             case Said(text=text, images=images):
                 # Who said it an API may see otherwise, as of instructions.
-                for line in _lines(text):
+                for line in _lines(whole.get(event.entry, text)):
                     yield ("text", line), names
                 for _ in images:
                     yield ("picture",), names
@@ -316,6 +331,25 @@ def _told(entries: Sequence[Entry], details: Details) -> Iterator[tuple[_Told, t
                 yield ("compacted",), names
             case _:
                 pass
+
+
+def _with_documents(item: Item) -> str | None:
+    """What a message of the user says, with the documents in it that are text: many agents have no other.
+
+    None for a message without any.
+    """
+    content = item.get("content")
+    if items.role(item) != "user" or type(content) is not list:
+        return None
+    if not any(type(block) is dict and block.get("type") in _DOCUMENTS for block in content):
+        return None
+    blocks = read(item).blocks
+    return "\n".join(
+        block.text for block in blocks if isinstance(block, Text | File) and block.text is not None
+    )
+
+
+_DOCUMENTS: Final = frozenset({"document", "search_result"})
 
 
 def _output(text: str | None) -> str:

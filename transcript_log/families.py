@@ -74,7 +74,7 @@ _ALIKE: Final[Mapping[str, frozenset[str]]] = {
     "deepseek-chat/direct": frozenset({"openai-chat/deepseek"}),
     "openai-chat/deepseek": frozenset({"deepseek-chat/direct"}),
 }
-"""Families that are one: DeepSeek under its own rules, and as a platform of Chat Completions, as others name it."""
+"""Families that are one: DeepSeek under its own rules, and as a platform that speaks Chat Completions."""
 
 _PREFIX_BOUND: Final = re.compile(r"(fable-5-[12]|mythos-5-[12]|opus-5-5|sonnet-5-5|haiku-5-5)")
 
