@@ -94,7 +94,8 @@ class Target:
 
     Attributes:
         api: The shape of the request: ``"openai-responses"``, ``"openai-chat"``,
-            ``"anthropic-messages"``, or another of :data:`transcript_log.apis.APIS`.
+            ``"anthropic-messages"``, ``"gemini"``, ``"deepseek-chat"``, ``"mistral-chat"``, or one
+            of a table of one's own, which ``rules`` holds.
         model: The name that is requested, never the dated one that comes back.
         platform: Who runs it: ``"direct"`` for the provider itself, or a cloud or gateway.
         account: The organisation or key, where private content is bound to it.

@@ -59,9 +59,9 @@ def context(
 
     With --request, ENTRY is any entry of a response, and one JSON object is printed: what was
     recorded of the request that the response answers (system prompt, tools, parameters), with
-    the items of the context before it where its API wants them ('input' or 'messages'). So it
-    can be sent again as it is. Who was asked is on record; --target names another. If nothing
-    was recorded, exit status 1.
+    the items of the context before it where its API wants them ('input', 'messages' or
+    'contents'). So it can be sent again as it is. Who was asked is on record; --target names
+    another. If nothing was recorded, exit status 1.
 
     \b
     Example:
