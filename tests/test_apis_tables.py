@@ -331,6 +331,7 @@ WRONG: Final[list[tuple[str, str, str]]] = [
     ("[api]\nown = 3\n", "api.own", "a table is wanted"),
     ("[api.own]\n", "api.own.based-on", "one of openai-responses,"),
     ('[api.own]\nbased-on = "nope"\n', "api.own.based-on", "not 'nope'"),
+    ('[api.own]\nbased-on = "gemini"\n', "api.own.based-on", "mistral-chat is wanted; gemini takes no table"),
     ("[api.own]\nbased-on = 3\n", "api.own.based-on", "a text is wanted"),
     ('[api."a/b"]\nbased-on = "openai-chat"\n', 'api."a/b"', "without a slash"),
     ('[api.openai-chat]\nbased-on = "openai-chat"\n', "api.openai-chat", "a name of your own"),

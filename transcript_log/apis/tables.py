@@ -110,12 +110,11 @@ class _Reader:
         if name in APIS or not name.strip() or "/" in name:
             raise self._wrong(at, "a name of your own is wanted, without a slash")
         based = self._text(table, "based-on", at)
-        known: dict[str, Api] = {**APIS, **before}
+        known = {key: api for key, api in {**APIS, **before}.items() if isinstance(api, Amendable)}
         base = known.get(based or "")
         if base is None:
-            raise self._wrong(f"{at}.based-on", f"one of {', '.join(known)} is wanted, not {based!r}")
-        if not isinstance(base, Amendable):
-            raise self._wrong(f"{at}.based-on", f"{based} takes no table")
+            why = f"; {based} takes no table" if based in APIS else f", not {based!r}"
+            raise self._wrong(f"{at}.based-on", f"one of {', '.join(known)} is wanted{why}")
         terms = replace(base.terms, name=name)
         for rule_id, row in self._table(table.get("rules", {}), f"{at}.rules").items():
             terms = self._with_row(terms, rule_id, row, f"{at}.rules.{_quoted(rule_id)}")
