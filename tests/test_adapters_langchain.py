@@ -282,6 +282,16 @@ def test_who_made_a_message_is_told_by_its_metadata(
     assert (target and target.family) == family
 
 
+def test_an_answer_of_deepseek_bears_its_name() -> None:
+    session = Session.in_memory()
+    session.add(
+        {"role": "assistant", "content": "x", "reasoning_content": "hm"}, target=Target("deepseek-chat", "m")
+    )
+    view = session.view()
+    (message,) = read_messages(view.entries, view.details).messages
+    assert message.response_metadata["model_provider"] == "deepseek"
+
+
 @pytest.mark.parametrize(
     ("told", "finish"),
     [

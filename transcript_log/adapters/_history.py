@@ -355,7 +355,12 @@ def _place(group: _Group[M], rows: Sequence[ContextRow], places: Mapping[str, in
     return end
 
 
-_PROVIDERS: Final = {"openai-responses": "openai", "openai-chat": "openai", "anthropic-messages": "anthropic"}
+_PROVIDERS: Final = {
+    "openai-responses": "openai",
+    "openai-chat": "openai",
+    "anthropic-messages": "anthropic",
+    "deepseek-chat": "deepseek",
+}
 
 
 def provider_of(family: str | None) -> str | None:
