@@ -674,13 +674,16 @@ def test_a_file_is_there_wholly_and_never_twice(agent: Agent, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-@pytest.mark.parametrize("more", [[], [{"type": "text", "text": "read it"}]])
+@pytest.mark.parametrize(
+    "more", [[], [{"type": "text", "text": "read it"}], [{"type": "text", "text": "a"}] * 2]
+)
 def test_documents_that_are_text_are_what_was_said(
     agent: Agent, more: list[dict[str, Any]], tmp_path: Path
 ) -> None:
+    blank = {"type": "text", "text": " "}
     held = {"type": "text", "media_type": "text/plain", "data": "first\nsecond"}
     found = {"type": "search_result", "source": "s", "title": "t", "content": [{"type": "text", "text": "x"}]}
-    content = [{"type": "document", "source": held}, *more, found]
+    content = [blank, {"type": "document", "source": held}, *more, found]
     source = log(entry(1, user("go")), entry(2, {"role": "user", "content": content}), entry(3, said("so")))
     assert write_converted(source, agent, tmp_path / "made.jsonl").findings == ()
     made = AGENTS[agent].export(log(entry(1, user("go")), entry(2, user("second")), entry(3, said("so"))))

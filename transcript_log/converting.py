@@ -308,7 +308,10 @@ def _told(entries: Sequence[Entry], details: Details) -> Iterator[tuple[_Told, t
         match event:
             case Said(text=text, images=images):
                 # Who said it an API may see otherwise, as of instructions.
-                for line in _lines(whole.get(event.entry, text)):
+                if event.entry in whole:  # by all of its events together
+                    text = whole[event.entry]
+                    whole[event.entry] = ""
+                for line in _lines(text):
                     yield ("text", line), names
                 for _ in images:
                     yield ("picture",), names
