@@ -1140,6 +1140,14 @@ def test_results_of_the_providers_own_tools_in_a_message_of_the_user_go_and_are_
     assert told(called) == [("left-out", "hosted-pair"), ("left-out", "hosted"), ("left-out", "content")]
 
 
+def test_an_output_of_the_first_functions_is_told_to_go_as_the_users() -> None:
+    given = {"role": "function", "name": "f", "content": "two files"}
+    for api in TARGETS:
+        context = built(api, user(), given)
+        assert "two files" in str(context.items)
+        assert told(context) == ([] if api == "chat" else [("rewritten", "role")])
+
+
 def test_a_bare_text_beside_a_call_of_pi_is_a_text_for_each_api() -> None:
     call = {"type": "toolCall", "id": "c1", "name": "f", "arguments": {}}
     for api in TARGETS:

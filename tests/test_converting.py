@@ -692,6 +692,14 @@ def test_documents_that_are_text_are_what_was_said(
     assert len(lost) == len(more) + 4
 
 
+@pytest.mark.parametrize("agent", AGENTS)
+def test_an_output_of_the_first_functions_is_told_to_be_the_users(agent: Agent, tmp_path: Path) -> None:
+    given = {"role": "function", "name": "f", "content": "two files"}
+    made = write_converted(log(entry(1, user("go")), entry(2, given)), agent, tmp_path / "made.jsonl")
+    assert made.findings == ()
+    assert "role" in [change.rule for change in made.changes]
+
+
 def test_what_is_no_session_is_not_made(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="nothing of the session can be said there"):
         write_converted(log(), "claude-code", tmp_path / "s.jsonl")

@@ -236,7 +236,9 @@ def _built(
     notes.changes.extend(more)
     paused = bool(pieces) and is_paused(pieces[-1])
     last = pieces[-1].sources if paused else None
+    odd = [piece for piece in pieces if piece.item.get("role") == "function"]
     pieces = api.render(pieces, notes, paused=paused)
+    _tell_functions(odd, pieces, notes)
     paused = bool(pieces) and pieces[-1].sources == last
     found = _faults(pieces, api, paused)
     if any(finding.rule == "surrogate" for finding in found):
@@ -247,6 +249,17 @@ def _built(
     gone = {id(change.item) for change in notes.changes if change.kind == "left-out"}
     made = [piece for piece in made if id(piece.item) not in gone]
     return _context(pieces, notes.changes, live, target, head, paused=paused, made=made)
+
+
+def _tell_functions(given: Sequence[Piece], made: Sequence[Piece], notes: Notes) -> None:
+    """Tell of outputs of the first functions of Chat, which have no ids, that go as the user's messages."""
+    if not given:
+        return
+    kept = {name for piece in made if piece.item.get("role") == "function" for name in piece.sources}
+    sent = {name for piece in made for name in piece.sources} - kept
+    for piece in given:
+        if sent.issuperset(piece.sources):
+            notes.add("rewritten", "role", "the function message goes as the user's", piece, item=piece.item)
 
 
 def _faults(pieces: Sequence[Piece], api: Api, paused: bool) -> list[Finding]:

@@ -264,6 +264,8 @@ def user_messages(item: Item, tell: Tell) -> list[dict[str, Any]]:
         tell("role", f"the {neutral.speaker} message goes as the user's")
     elif neutral.speaker == "assistant" and heard.content:
         tell("role", "what the model said with an output goes as the user's")
+    elif items.role(item) == "function":
+        tell("role", "the function message goes as the user's")
     elif items.role(item) is None and not heard.outputs:
         tell("role", "the item names no role: it goes as the user's")
     if heard.content or not heard.outputs:
