@@ -120,6 +120,7 @@ IO: Final = frozenset(
         "cli.parquet",
         "cli.redacting",
         "cli.source",
+        "cli.parameters",
         "cli.sql",
         "cli.watching",
         "importing",

@@ -64,8 +64,17 @@ def test_a_url_names_a_session() -> None:
         "postgresql://h:5432/d?application_name=a@b": "postgresql://h:5432/d?application_name=a@b",
         "postgresql://u:p/w@h/d": "postgresql://u@h/d",
         "postgresql:///d?user=u&password=pw&host=/tmp": "postgresql:///d?user=u&password=***&host=/tmp",
+        "postgresql://u:p#w@h/d#s": "postgresql://u:***",
+        "postgresql://h,[::1]:5432#a@b": "postgresql://h,[::1]:5432#a@b",
+        "postgresql://h:,h2:1#a": "postgresql://h:,h2:1#a",
     }.items():
         assert str(SessionUrl(given)) == shown
+    with pytest.raises(StorageError, match="written %23"):
+        open_store("postgresql://u:p#w@h/d#s")
+    for given in ("postgresql+psycopg://u:pw@h/d#s", "POSTGRES://u:pw@h/d#s"):
+        with pytest.raises(StorageError, match="begin it with postgresql://") as raised:
+            open_store(given)
+        assert "pw" not in str(raised.value)
     with pytest.raises(StorageError, match="add #SESSION"):
         open_store("postgresql://h/d")
 
@@ -292,6 +301,60 @@ def test_commands_about_two_sessions(stored: tuple[str, str], tmp_path: Path) ->
         again.stderr
         == f"Error: {shown}: cannot make the log: there is one already (EEXIST); open it instead\n"
     )
+
+
+def test_a_url_stands_where_it_means_something(
+    stored: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    url, _ = stored
+    bare = url.partition("#")[0]
+    out = ("--out", f"{bare}#new")
+    for words in (
+        ("convert", EXAMPLE, "--to", "codex", *out),
+        ("export", EXAMPLE, "--to", "markdown", *out),
+        ("export", EXAMPLE, "--to", "parquet", *out),
+        ("list", bare.replace("postgresql", "postgresql+asyncpg")),
+        ("copy", EXAMPLE, f"{bare}#new".replace("postgresql", "POSTGRES")),
+        ("inspect", "postgresql://u:s3#s3cr3t@h/d#new"),
+        ("migrate", "postgresql://u:s3#s3cr3t@h/d"),
+        ("sql", "SELECT 1 FROM runs", "postgresql://u:s3#s3cr3t@h/d"),
+    ):
+        done = run(*words)
+        assert done.exit_code == 2, done.output
+        assert "s3cr3t" not in done.output
+        assert not list(tmp_path.iterdir())
+    assert len(run("list", bare, "--json").stdout.splitlines()) == 1
+
+
+def test_subagents_are_imported_beside_their_session(
+    stored: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, shown = stored
+    base, base_shown = url.partition("#")[0], shown.partition("#")[0]
+    connect = psycopg.connect
+    named = []
+
+    def spy(conninfo: str, **more: Any) -> Any:
+        named.append(conninfo)
+        return connect(conninfo, **more)
+
+    monkeypatch.setattr(psycopg, "connect", spy)
+    source = ROOT / "tests" / "data" / "claude-code" / "inline-subagent.jsonl"
+    done = run("import", source, "--out", f"{base}#log", "--subagents")
+    assert done.exit_code == 0, done.output
+    main, *others = done.stdout.splitlines()
+    assert main == f"{base_shown}#log"
+    assert others
+    ids = {json.loads(line)["id"] for line in run("list", base, "--json").stdout.splitlines()}
+    assert {SessionUrl(each).session for each in others} < ids
+    assert all(each.startswith(f"{base_shown}#log.subagents/") for each in others)
+    assert not any(each.endswith(".jsonl") for each in others)
+    assert {SessionUrl(name).conninfo for name in named} == {base}, "with the password"
+    with open_store(f"{base}#{others[0].partition('#')[2]}") as store:
+        header = store.header()
+        assert header is not None
+        assert header.parent is not None
 
 
 def test_a_foreign_session_is_imported_into_a_database(postgres: str) -> None:

@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
-from ._urls import SessionUrl, is_url
+from ._urls import SessionUrl, is_misspelt, is_url, without_passwords
 from .entries import Header
 from .errors import StorageError
 from .jsonl import Durability, JsonlStore
@@ -15,7 +15,15 @@ from .jsonl import Durability, JsonlStore
 if TYPE_CHECKING:
     from .postgres import PostgresStore
 
-__all__ = ["LogStore", "SessionUrl", "is_log_store", "is_url", "open_store"]
+__all__ = [
+    "LogStore",
+    "SessionUrl",
+    "is_log_store",
+    "is_misspelt",
+    "is_url",
+    "open_store",
+    "without_passwords",
+]
 
 LogStore: TypeAlias = "JsonlStore | PostgresStore"
 """A store that a name can stand for."""
@@ -42,14 +50,18 @@ def open_store(
     Raises:
         NoPostgresError: The extra is not installed.
         SessionIdError: A database cannot hold such an id.
-        StorageError: The URL names no session.
+        StorageError: The URL names no session, or is spelled as libpq does not take it.
     """
     path = os.fspath(name)
+    if is_misspelt(path):
+        shown, reason = without_passwords(path), "libpq takes no such URL"
+        raise StorageError(shown, "open the session", reason, None, "begin it with postgresql://")
     if not is_url(path):
         return JsonlStore(path, durability=durability, checksum=checksum, wait=wait, header=header)
     url = SessionUrl(path)
     if not url.session:
-        raise StorageError(str(url), "open the session", "the URL names none", None, "add #SESSION to it")
+        advice = "add #SESSION to it; in a password # is written %23"
+        raise StorageError(str(url), "open the session", "the URL names none", None, advice)
     if header is not None:
         header = replace(header, id=url.session)
     from .postgres import PostgresStore  # noqa: PLC0415 - an extra

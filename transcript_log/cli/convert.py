@@ -16,12 +16,14 @@ from ..entries import Json
 from ..errors import ContextError, StorageError
 from ..exporters import ExportSource
 from ..redaction import Redacted
+from ..stores import is_url
 from .contexts import change_json
 from .export import redacted_source, source_of, tell_changes
 from .import_ import import_
 from .output import counted, echo, echo_json, finding_json, tell
+from .parameters import OutType
 from .redacting import chosen_shapes, redact_options, redacted_json, redacted_lines
-from .source import PathType, Session, file_argument, open_session
+from .source import Session, file_argument, open_session
 from .text import one_line
 
 __all__ = ["convert"]
@@ -41,8 +43,9 @@ _GOES_ON: Final[Mapping[Agent, str]] = {
 @click.option(
     "--out",
     metavar="FILE",
-    type=PathType(),
-    help="The file to make, or a folder: then it lies below that as the agent has it; by default here.",
+    type=OutType(),
+    help="The file to make, or a folder: then it lies below that as the agent has it; by default here. With"
+    " --to ours the log to make.",
 )
 @redact_options
 @click.option("--json", "as_json", is_flag=True, help="Report as one JSON object.")
@@ -83,6 +86,8 @@ def convert(
             as_json=as_json,
         )
         return
+    if out is not None and is_url(out):
+        raise click.UsageError(one_line(f"{out}: name a file: {form} finds no session in a database"))
     agent: Agent = next(name for name in AGENTS if name == form)
     shapes = chosen_shapes(redact, redact_patterns, redact_file)
     session = open_session(file)

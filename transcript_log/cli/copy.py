@@ -6,7 +6,8 @@ import click
 
 from ..copying import copy_session
 from .output import counted, echo, show_size, tell
-from .source import FileType, NewFileType
+from .parameters import NewFileType
+from .source import FileType
 from .text import one_line
 
 __all__ = ["copy"]

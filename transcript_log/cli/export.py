@@ -22,9 +22,10 @@ from ..findings import Change
 from ..redaction import Redacted, SecretShape, redact
 from ..stores import SessionUrl, is_url
 from .output import counted, echo, echo_pieces, show_size, tell
+from .parameters import LocalType
 from .parquet import export_parquet
 from .redacting import chosen_shapes, redact_options, redacted_lines
-from .source import FORMAT_NAMES, PathType, Session, file_argument, open_session
+from .source import FORMAT_NAMES, Session, file_argument, open_session
 from .text import one_line
 
 __all__ = ["export", "redacted_source", "source_of", "tell_changes"]
@@ -48,7 +49,7 @@ _MANY: Final = 5
 @click.option(
     "--to", "form", type=click.Choice([*_EXPORTERS, "parquet"]), required=True, help="What to make of it."
 )
-@click.option("--out", metavar="FILE", type=PathType(), help="Write there, with mode 0600; not to stdout.")
+@click.option("--out", metavar="FILE", type=LocalType(), help="Write there, with mode 0600; not to stdout.")
 @click.option("--force", is_flag=True, help="Replace the file that is there.")
 @redact_options
 def export(

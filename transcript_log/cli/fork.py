@@ -10,7 +10,8 @@ from ..session.forking import Forkable, make_fork
 from ..stores import open_store
 from .choosing import chosen_entry
 from .output import echo, tell
-from .source import NewFileType, file_argument, open_session
+from .parameters import NewFileType
+from .source import file_argument, open_session
 from .text import one_line
 
 __all__ = ["fork"]

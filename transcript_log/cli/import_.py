@@ -18,10 +18,12 @@ from ..importers import Imported
 from ..importing import Written, write_imported
 from ..jsonl import session_path
 from ..redaction import Redacted, SecretShape, redact_imported
+from ..stores import SessionUrl
 from ..subagents import log_folder
 from .output import counted, echo, echo_json, finding_json
+from .parameters import OutType
 from .redacting import chosen_shapes, redact_options, redacted_json, redacted_lines
-from .source import FORMAT_NAMES, Foreign, OutType, file_argument, open_session, read_foreign, subagents_of
+from .source import FORMAT_NAMES, Foreign, file_argument, open_session, read_foreign, subagents_of
 from .text import one_line
 
 __all__ = ["import_"]
@@ -59,8 +61,8 @@ def import_(
     session, and then named. A file that is there is never replaced. The same session gives
     the same bytes. What was damaged, not taken over or cannot be stored is told on stderr;
     exit status 1 if a part could not be stored, though the log is written. With --subagents
-    what its subagents did becomes logs too, LOG.subagents/ID.jsonl for LOG.jsonl, whose
-    headers name the call that each carried out.
+    what its subagents did becomes logs too, LOG.subagents/ID.jsonl for LOG.jsonl and
+    URL#LOG.subagents/ID for URL#LOG, whose headers name the call that each carried out.
 
     \b
     Example:
@@ -76,7 +78,7 @@ def import_(
         raise HeaderError(file, 1, 0, "this is a log of this package: there is nothing to import")
     path = out if out is not None else _default_name(file, found.imported)
     folder = log_folder(path)
-    if subagents and os.path.lexists(folder):
+    if subagents and not isinstance(path, SessionUrl) and os.path.lexists(folder):
         raise StorageError(
             folder, "make logs", "there is something already", errno.EEXIST, "name another log"
         )
@@ -87,7 +89,7 @@ def import_(
             echo(one_line(str(each)), err=True)
             refused = True
         else:
-            made.append(_made(each, _free_name(folder, each, made), shapes))
+            made.append(_made(each, _free_name(path, each, made), shapes))
     for one in made:
         if as_json:
             echo_json(_as_json(one))
@@ -145,15 +147,21 @@ def _sessions(found: Foreign) -> Iterator[Foreign | TranscriptError]:
             yield HeaderError(file.path, 1, 0, "this is no session of another agent")
 
 
-def _free_name(folder: str, found: Foreign, made: Sequence[_Made]) -> str:
-    """A name for the log of a subagent that no other one has."""
-    name = _default_name(found.path, found.imported)
+def _free_name(log: str, found: Foreign, made: Sequence[_Made]) -> str:
+    """A name for the log of a subagent of the session in ``log`` that no other one has."""
+    name = _default_name(found.path, found.imported).removesuffix(".jsonl")
     taken = {one.path for one in made}
-    path, number = os.path.join(folder, name), 1
+    path, number = _beside(log, name), 1
     while path in taken:
         number += 1
-        path = os.path.join(folder, f"{name.removesuffix('.jsonl')}-{number}.jsonl")
+        path = _beside(log, f"{name}-{number}")
     return path
+
+
+def _beside(log: str, name: str) -> str:
+    if isinstance(log, SessionUrl):
+        return log.of(f"{log_folder(log.session)}/{name}")
+    return os.path.join(log_folder(log), f"{name}.jsonl")
 
 
 def _default_name(file: str, imported: Imported) -> str:

@@ -6,7 +6,7 @@ import click
 
 from ..stores import SessionUrl
 from .output import echo
-from .source import DatabaseType
+from .parameters import DatabaseType
 from .text import one_line
 
 __all__ = ["migrate"]

@@ -10,7 +10,7 @@ import click
 
 from ..stores import SessionUrl
 from .output import counted, echo, show_size, show_time
-from .source import DatabaseType
+from .parameters import DatabaseType
 from .text import one_line
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -26,7 +25,7 @@ from ..importers.pi import import_pi
 from ..importers.subagents import calls_of_subagents
 from ..jsonl import JsonlStore
 from ..store import DetailKey
-from ..stores import LogStore, SessionUrl, is_url, open_store
+from ..stores import LogStore, SessionUrl, is_misspelt, is_url, open_store, without_passwords
 from ..subagents import SubagentFile, find_subagents, parent_beside
 from .naming import NoSuchFileError, may_be_id, session_named
 from .output import echo
@@ -34,11 +33,8 @@ from .text import one_line
 
 __all__ = [
     "FORMAT_NAMES",
-    "DatabaseType",
     "FileType",
     "Foreign",
-    "NewFileType",
-    "OutType",
     "PathType",
     "Session",
     "as_given",
@@ -99,8 +95,12 @@ class Session:
 class PathType(click.Path):
     """A path, taken as it is given: what is wrong with it is told where it is opened."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ARG002
-        return os.fsdecode(value)
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        path = os.fsdecode(value)
+        if is_misspelt(path):
+            shown = without_passwords(path)
+            self.fail(one_line(f"{shown}: begin the URL of a database with postgresql://"), param, ctx)
+        return path
 
 
 def named_session(url: str) -> SessionUrl:
@@ -112,6 +112,8 @@ def named_session(url: str) -> SessionUrl:
     named = SessionUrl(url)
     if not named.session:
         shown = named.rstrip("#")
+        if shown.endswith(":***"):
+            raise click.UsageError(f"{shown}: write # in a password as %23")
         raise click.UsageError(
             one_line(f"{shown}: add #SESSION to it; 'transcript-log list {shown}' shows them")
         )
@@ -139,39 +141,6 @@ class FileType(PathType):
             raise NoSuchFileError(path, what) from None
         except OSError as error:
             raise StorageError.of(path, "open", error) from error
-        return path
-
-
-class DatabaseType(PathType):
-    """The URL of a database, without a session."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        given = super().convert(value, param, ctx)
-        if not is_url(given):
-            self.fail("give the URL of a database, as postgresql://user@host/database", param, ctx)
-        url = SessionUrl(given)
-        if url.session:
-            self.fail(one_line(f"{url}: leave #{url.session} out: this is about the database"), param, ctx)
-        return url
-
-
-class OutType(PathType):
-    """A path, or the URL of a session."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        path = super().convert(value, param, ctx)
-        return named_session(path) if is_url(path) else path
-
-
-class NewFileType(PathType):
-    """A path that must name nothing yet, or the URL of a session; whether that is there is told later."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        path = super().convert(value, param, ctx)
-        if is_url(path):
-            return named_session(path)
-        if "\0" not in path and os.path.lexists(path):
-            raise StorageError(path, "make the log", "there is a file already", errno.EEXIST, "name another")
         return path
 
 
