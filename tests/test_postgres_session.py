@@ -11,6 +11,7 @@ from typing import Any, Final
 import psycopg
 import pytest
 from click.testing import CliRunner, Result
+from extras import needed
 from psycopg_pool import ConnectionPool
 
 from transcript_log import ConflictError, JsonlStore, LogBusyError, Session, StorageError, Target, testing
@@ -19,6 +20,7 @@ from transcript_log.cli import main
 from transcript_log.copying import copy_session
 from transcript_log.entries import ForkOrigin, MessageEntry
 from transcript_log.postgres import PostgresStore
+from transcript_log.sql import query
 from transcript_log.stores import SessionUrl, open_store
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -325,6 +327,27 @@ def test_a_url_stands_where_it_means_something(
         assert "s3cr3t" not in done.output
         assert not list(tmp_path.iterdir())
     assert len(run("list", bare, "--json").stdout.splitlines()) == 1
+
+
+def test_questions_are_asked_of_a_database(stored: tuple[str, str], tmp_path: Path) -> None:
+    duckdb = needed("duckdb", "sql")
+    url, shown = stored
+    bare = url.partition("#")[0]
+    assert run("copy", EXAMPLE, f"{bare}#b").exit_code == 0
+    asked = "SELECT path, count(*) AS calls FROM tool_calls GROUP BY path ORDER BY path"
+    one = run("sql", asked, url, "--json")
+    assert [json.loads(line) for line in one.stdout.splitlines()] == [{"path": shown, "calls": 6}]
+    both = run("sql", asked, bare, url, EXAMPLE, "--json")
+    paths = [json.loads(line)["path"] for line in both.stdout.splitlines()]
+    assert paths == sorted([shown, f"{shown.partition('#')[0]}#b", str(EXAMPLE)])
+    assert run("sql", asked, f"{bare}#none", EXAMPLE).exit_code == 1
+    answer = query([f"{bare}#none", url], "SELECT path FROM sessions")
+    assert answer.rows == [(shown,)]
+    assert "s3cr3t" not in str(answer)
+    assert run("export", url, "--to", "parquet", "--out", tmp_path / "tables").exit_code == 0
+    with duckdb.connect() as db:
+        found = db.execute("SELECT path FROM read_parquet(?)", [str(tmp_path / "tables/sessions.parquet")])
+        assert found.fetchall() == [(shown,)]
 
 
 def test_subagents_are_imported_beside_their_session(

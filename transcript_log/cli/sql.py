@@ -24,7 +24,7 @@ from ..sql.engine import Running, plan_query
 from ..sql.errors import QueryError
 from ..sql.reading import Files, find_files
 from .output import counted, echo, echo_json, tell
-from .source import FileType
+from .parameters import SourceType
 from .text import one_line, plain
 
 __all__ = ["chosen_files", "processes_for", "sql_"]
@@ -41,7 +41,7 @@ _LARGE: Final = 16_000_000
 
 @click.command("sql")
 @click.argument("query", metavar="QUERY")
-@click.argument("paths", metavar="[PATH]...", nargs=-1, type=FileType())
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=SourceType())
 @click.option(
     "--agent",
     "agents",
@@ -62,8 +62,9 @@ def sql_(
 ) -> None:
     """Ask a question in SQL of many sessions at once; needs transcript-log[sql].
 
-    PATH is a session file of any known format, the beginning of a session's id, or a folder: the
-    session files in it, not below it. The views are sessions, entries, messages, tool_calls,
+    PATH is a session file of any known format, the beginning of a session's id, a folder: the
+    session files in it, not below it; or the URL of a session in a database, or of a database:
+    all sessions in it. The views are sessions, entries, messages, tool_calls,
     usage, runs and findings; 'DESCRIBE tool_calls' tells the columns of one. The SQL is that of
     DuckDB: one query, which writes nothing and reaches no other file and no network. Only what
     it needs is read. Times are in UTC.

@@ -15,6 +15,7 @@ from ..importers import Imported, SourceFormat
 from ..jsonl import JsonlStore
 from ..listing import session_files
 from ..places import Home, list_homes
+from ..stores import SessionUrl, is_url
 from .conversation import PARTS, Conversation
 
 __all__ = ["FileRead", "Files", "find_files", "read_file"]
@@ -26,9 +27,10 @@ class Files(NamedTuple):
     """The files that were found.
 
     Attributes:
-        paths: Each once, in the order in which they were named; those of a folder by name.
+        paths: Each once, in the order in which they were named; those of a folder by name, those of
+            a database by id.
         sidecars: How many files that were named are sidecars, and so are passed over.
-        empty: The folders in which there is none.
+        empty: The folders and databases in which there is none.
         problems: The places of agents that cannot be read.
     """
 
@@ -39,18 +41,25 @@ class Files(NamedTuple):
 
 
 def find_files(paths: Iterable[str], homes: Iterable[Home] = ()) -> Files:
-    """The session files that are meant by files, folders, and places of agents.
+    """The session files that are meant by files, folders, URLs, and places of agents.
 
-    Of a folder those in it count, of a place also those below it.
+    Of a folder those in it count, of a place also those below it, of a database all sessions.
 
     Raises:
-        StorageError: Something that is named is not there, or a folder cannot be read.
+        StorageError: Something that is named is not there, or a folder or a database cannot be read.
+        NoPostgresError: A database is named, and the extra ``postgres`` is not installed.
     """
     found: list[str] = []
     empty: list[str] = []
     problems: list[StorageError] = []
     sidecars = 0
     for path in paths:
+        if is_url(path):
+            url = SessionUrl(path)  # as text it shows no password, wherever a path is told
+            stored = [url] if url.session else _stored(url)
+            found += stored
+            empty += [] if stored else [url]
+            continue
         if not _is_folder(path):
             if path.endswith(_SIDECAR):
                 sidecars += 1
@@ -64,17 +73,18 @@ def find_files(paths: Iterable[str], homes: Iterable[Home] = ()) -> Files:
         found += sorted(listed.path for listed in list_homes([home], problems.append))
     once: dict[str, str] = {}
     for path in found:
-        once.setdefault(path if _is_url(path) else os.path.realpath(path), path)
+        once.setdefault(path if is_url(path) else os.path.realpath(path), path)
     return Files([*once.values()], sidecars, empty, problems)
 
 
-def _is_url(path: str) -> bool:
-    return "://" in path and not os.path.lexists(path)
+def _stored(url: SessionUrl) -> list[SessionUrl]:
+    """The sessions of a database, by their ids."""
+    from ..postgres import list_sessions  # noqa: PLC0415 - an extra
+
+    return [url.of(name) for name in sorted(session.id for session in list_sessions(url.conninfo))]
 
 
 def _is_folder(path: str) -> bool:
-    if _is_url(path):
-        return False
     try:
         return os.path.isdir(path) or os.stat(path) is None
     except (OSError, ValueError) as error:
@@ -117,7 +127,7 @@ def read_file(path: str, number: int, *, checked: bool = False) -> FileRead:
 
     number *= PARTS
     try:
-        if not _is_url(path):
+        if not is_url(path):
             found = read_foreign(path)
             if not isinstance(found, tuple):
                 return _foreign(path, number, found.format, found.imported, found.size, checked)

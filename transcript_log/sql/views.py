@@ -278,7 +278,7 @@ def _session_columns(of: Callable[[R], Conversation]) -> tuple[Column[R], ...]:
             "session", "BIGINT", lambda row: of(row).number, "the session, by a number that joins the views"
         ),
         Column("session_id", "VARCHAR", lambda row: of(row).session_id, "its id, where the file tells it"),
-        Column("path", "VARCHAR", lambda row: of(row).path, "the file it was read from"),
+        Column("path", "VARCHAR", lambda row: of(row).path, "the file or URL it was read from"),
     )
 
 
