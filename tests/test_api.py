@@ -75,7 +75,7 @@ MODULES: Final = [
     importlib.import_module(info.name)
     for info in pkgutil.walk_packages(transcript_log.__path__, "transcript_log.")
     if info.name != "transcript_log.__main__"
-    if not info.name.startswith("transcript_log.adapters.")
+    if not info.name.startswith(("transcript_log.adapters.", "transcript_log.postgres"))
 ]
 ADAPTERS: Final = {
     "claude_agent_sdk": "claude_agent_sdk",
@@ -88,6 +88,12 @@ ADAPTERS: Final = {
 for _name, _package in ADAPTERS.items():
     if os.environ.get("CI") or importlib.util.find_spec(_package):
         MODULES.append(importlib.import_module(f"transcript_log.adapters.{_name}"))
+if os.environ.get("CI") or importlib.util.find_spec("psycopg_pool"):
+    import transcript_log.postgres as _postgres
+
+    MODULES.append(_postgres)
+    for _info in pkgutil.walk_packages(_postgres.__path__, "transcript_log.postgres."):
+        MODULES.append(importlib.import_module(_info.name))
 HEAVY: Final = {"asyncio", "click", "filelock", "logging", "sqlite3", *ADAPTERS.values()}
 
 

@@ -10,15 +10,17 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-import duckdb
 import pytest
 from click.testing import CliRunner, Result
+from extras import needed
 from test_sql import HOSTILE, called, gave, log, says
 from test_stats import answer, usage
 
 from transcript_log.cli import main
 from transcript_log.entries import new_header
 from transcript_log.sql import VIEWS, query
+
+duckdb = needed("duckdb", "sql")
 
 
 def run(*words: str | Path) -> Result:

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from postgres_driver import psycopg
 from postgres_server import Server
 from strategies import logs
 from test_active import compacted, said
@@ -211,8 +212,6 @@ def test_a_file_is_copied_to_a_file_without_a_database(tmp_path: Path) -> None:
 def test_a_session_that_is_damaged_in_the_database_goes_to_a_file_to_be_mended(
     postgres: str, tmp_path: Path
 ) -> None:
-    import psycopg
-
     copy_session(EXAMPLE, f"{postgres}#s")
     with psycopg.connect(postgres, autocommit=True) as admin:
         admin.execute("UPDATE transcript_log.entries SET line = replace(line, 'fail', 'sail') WHERE seq = 1")

@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import orjson
-import psycopg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from postgres_driver import ConnectionPool, psycopg
 from postgres_server import Server
-from psycopg_pool import ConnectionPool
 from test_active import compacted, odd_logs, said
 
 from transcript_log import CompactionEntry, Detail, JsonlStore, OpaqueEntry, new_header, new_message

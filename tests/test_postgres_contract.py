@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import psycopg
 import pytest
-from psycopg.rows import dict_row
-from psycopg_pool import ConnectionPool
+from postgres_driver import ConnectionPool, dict_row, psycopg
 
 from transcript_log import Store
 from transcript_log.postgres import PostgresStore

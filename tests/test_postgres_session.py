@@ -8,11 +8,10 @@ import threading
 from pathlib import Path
 from typing import Any, Final
 
-import psycopg
 import pytest
 from click.testing import CliRunner, Result
 from extras import needed
-from psycopg_pool import ConnectionPool
+from postgres_driver import ConnectionPool, psycopg
 
 from transcript_log import ConflictError, JsonlStore, LogBusyError, Session, StorageError, Target, testing
 from transcript_log.aio import AsyncSession

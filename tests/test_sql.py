@@ -15,6 +15,7 @@ from typing import Any, Final
 import pytest
 from claude_sessions import Written
 from claude_sessions import call as claude_call
+from extras import needed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import entries as any_entries
@@ -50,6 +51,8 @@ from transcript_log.sql.reading import find_files
 from transcript_log.sql.values import Doubts, encode_rows
 from transcript_log.sql.views import ALL_COLUMNS, call_status
 from transcript_log.stats import find_spent, group_spent
+
+needed("duckdb", "sql")
 
 LATER: Final = NOON + timedelta(seconds=90)
 

@@ -15,10 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
+from postgres_driver import ConnectionPool, psycopg
 from postgres_server import Server
-from psycopg_pool import ConnectionPool
 
 from transcript_log import Session, StorageError, new_id, new_message
 from transcript_log.entries import Detail, Entry
