@@ -36,5 +36,6 @@ def work():
         server.serve_forever()
 
 
-for _ in range(2):
-    Process(target=work).start()
+if __name__ == "__main__":
+    for _ in range(2):
+        Process(target=work).start()
