@@ -22,7 +22,7 @@ from postgres_server import Server
 from transcript_log import Session, StorageError, new_id, new_message
 from transcript_log.entries import Detail, Entry
 from transcript_log.errors import ConflictError, LogBusyError
-from transcript_log.postgres import PostgresStore, _appending, _connections
+from transcript_log.postgres import PostgresStore, _appending, _connections, _leases
 
 _IMPORTS = """
 import sys
@@ -388,6 +388,32 @@ def test_a_server_that_is_down_is_told_and_what_is_asked_later_is_done(own_serve
             store.load()
         server.start()
         assert [one.id for one in store.load()] == ["a", "b"]
+
+
+@pytest.mark.parametrize("kind", ["url", "pool", "connection"])
+def test_an_interrupt_while_a_lease_is_taken_leaves_no_lock(
+    postgres: str, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    take = _leases._lock
+
+    def interrupted(*args: Any) -> None:
+        take(*args)
+        raise KeyboardInterrupt
+
+    with contextlib.ExitStack() as stack:
+        where: Any = postgres
+        if kind == "pool":
+            where = stack.enter_context(ConnectionPool(postgres, min_size=1, max_size=1))
+        elif kind == "connection":
+            where = stack.enter_context(psycopg.connect(postgres))
+        with monkeypatch.context() as patch:
+            patch.setattr(_leases, "_lock", interrupted)
+            with pytest.raises(KeyboardInterrupt), PostgresStore(where, "s").lease():
+                pass
+        other = stack.enter_context(PostgresStore(postgres, "s", wait=2))
+        other.append(new_message({"role": "user", "content": "free"}))
+        with PostgresStore(where, "s").lease(2):
+            pass
 
 
 def test_an_interrupt_in_the_middle_of_a_batch_leaves_the_connection_in_order(

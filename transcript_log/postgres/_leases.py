@@ -142,7 +142,14 @@ def holding(access: Access, key: int, wait: float) -> Iterator[Lease]:
             _forget(name, lease)
             raise
     except BaseException as error:
-        lost = isinstance(error, psycopg.Error) and is_lost(connection, error)
+        if isinstance(error, psycopg.Error):
+            lost = is_lost(connection, error)
+        elif not isinstance(error, LogBusyError):
+            # An interrupt may have come between the lock and its answer.
+            lost = True
+            if held is None:
+                with contextlib.suppress(psycopg.Error):
+                    cursor_of(connection).execute("SELECT pg_advisory_unlock(%s)", (key,))
         if held is not None:
             source.let_go(held, lost=lost)
         if isinstance(error, psycopg.Error):
