@@ -22,7 +22,7 @@ from postgres_server import Server
 from transcript_log import Session, StorageError, new_id, new_message
 from transcript_log.entries import Detail, Entry
 from transcript_log.errors import ConflictError, LogBusyError
-from transcript_log.postgres import PostgresStore, _appending, _connections, _leases
+from transcript_log.postgres import PostgresStore, _appending, _bulk, _connections, _leases
 
 _IMPORTS = """
 import sys
@@ -388,6 +388,38 @@ def test_a_server_that_is_down_is_told_and_what_is_asked_later_is_done(own_serve
             store.load()
         server.start()
         assert [one.id for one in store.load()] == ["a", "b"]
+
+
+@pytest.mark.parametrize("rival", [False, True])
+def test_a_session_whose_making_was_committed_unheard_is_made(
+    postgres: str, monkeypatch: pytest.MonkeyPatch, rival: bool
+) -> None:
+    put = _bulk._put
+    calls = 0
+
+    def unheard(access: Any, cursor: Any, *rest: Any) -> bool:
+        nonlocal calls
+        calls += 1
+        made = put(access, cursor, *rest)
+        if calls == 1:
+            cursor.execute("ROLLBACK" if rival else "COMMIT")
+            end_all(postgres)
+            if rival:
+                with PostgresStore(postgres, "s") as other:
+                    other.append(said("theirs", "b"))
+        return made
+
+    monkeypatch.setattr(_bulk, "_put", unheard)
+    with PostgresStore(postgres, "s") as store:
+        entry, detail = said("ours", "a"), Detail(id="c", payload={"a": 1})
+        if rival:
+            with pytest.raises(StorageError, match="there is one already"):
+                store.create([entry], [detail])
+        else:
+            store.create([entry], [detail])
+            assert store.details() == {("c", None): {"a": 1}}
+        assert calls == 2
+        assert [one.id for one in store.load()] == ["b" if rival else "a"]
 
 
 @pytest.mark.parametrize("kind", ["url", "pool", "connection"])

@@ -11,7 +11,7 @@ from ._access import Access
 from ._connections import Cursor, read_committed
 from ._driver import psycopg
 from ._leases import busy_error, held_lease, this_process
-from ._pages import Found, Pages
+from ._pages import Found, Pages, found_session
 from ._rows import Columns, columns_of, detail_of, key_of, read_entry
 
 __all__ = ["EntryRow", "RecordRow", "entry_rows", "put_session", "record_rows"]
@@ -63,13 +63,21 @@ def put_session(
         StorageError: The database refused; or what was written does not read back as it was.
     """
 
+    reached = False
+
     def work(cursor: Cursor) -> bool:
+        nonlocal reached
         there = held_lease(cursor.connection, locks[0])
         if there is not None:
             raise this_process(access.path, there)
         try:
             with read_committed(cursor.connection):
-                return _put(access, cursor, session_id, locks, wait, header, rows(), records())
+                made = _put(access, cursor, session_id, locks, wait, header, rows(), records())
+                if reached and not made:
+                    # The connection was lost while the server committed: is it ours that is there?
+                    made = _is_there(access, cursor, session_id, header, rows(), records())
+                reached = made
+                return made
         except psycopg.errors.LockNotAvailable:
             raise busy_error(cursor, access.path, locks[0]) from None
 
@@ -126,6 +134,31 @@ def _put(
     if read != (written, said):
         reason = "what was written did not read back as it was"
         raise StorageError(access.path, _DOING, reason, None, "nothing was made; report this")
+    return True
+
+
+def _is_there(
+    access: Access,
+    cursor: Cursor,
+    session_id: str,
+    header: bytes,
+    rows: Iterable[EntryRow],
+    records: Iterable[RecordRow],
+) -> bool:
+    """Whether a session begins with these lines."""
+    found = found_session(access, cursor, session_id)
+    if found is None or found.header != header:
+        return False
+    for table, until, lines in (
+        ("entries", found.last, (line for _, _, line in rows)),
+        ("details", found.details, (line for _, _, line in records)),
+    ):
+        digest, count = sha256(), 0
+        for line in lines:
+            count += 1
+            _add(digest, line)
+        if count > until or _digest(access, cursor, found, table, 0, count) != digest.digest():
+            return False
     return True
 
 
