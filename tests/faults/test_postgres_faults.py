@@ -175,6 +175,22 @@ def test_a_lease_lost_at_any_statement_is_never_a_fork_of_history(
         assert ids_of(postgres, session) == ["a", *seen, "other", "again"]
 
 
+def test_a_batch_with_details_that_was_committed_unheard_under_a_lease_is_acknowledged(
+    postgres: str, killer: type[Killer]
+) -> None:
+    details = [Detail(id="call", payload=1), Detail(id="call", payload=2)]
+    with PostgresStore(postgres, "s") as store, store.lease(0):
+        store.append(said("one", "a"))
+        killer.at, killer.after, killer.count = 0, True, 0
+        assert store.append(said("two", "b"), details=details) == "b"
+        assert killer.count > 1
+        with pytest.raises(ConflictError, match="lease was lost"):
+            store.append(said("three", "c"), details=details)
+    with PostgresStore(postgres, "s") as store:
+        assert store.version()[1:] == (2, 2)
+        assert store.details() == {("call", None): 2}
+
+
 def test_a_lease_on_a_lent_connection_is_over_once_that_is_lost(postgres: str) -> None:
     with psycopg.connect(postgres) as lent:
         store = PostgresStore(lent, "s")

@@ -33,11 +33,13 @@ class Answer(NamedTuple):
             for the first.
         head: How :func:`key_of` spells the id of the last entry.
         there: The lines of those of its entries that are there, by their ids, spelled so too.
+        has_details: Whether its details are known to be there as well.
     """
 
     status: str
     head: str
     there: Mapping[str, bytes]
+    has_details: bool = False
 
 
 class Appending:

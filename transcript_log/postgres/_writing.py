@@ -15,7 +15,7 @@ from ._connections import Cursor
 from ._driver import is_lost, psycopg, storage_error
 from ._leases import Lease, busy_error, held_lease, holding, this_process
 from ._pages import true_id
-from ._rows import columns_of, key_of
+from ._rows import columns_of, key_of, lines_of
 
 __all__ = ["Writing"]
 
@@ -49,6 +49,7 @@ class Writing:
         self._session: Final = session_id
         self._locks: Final = locks
         self._wait: Final = wait
+        self._checksum: Final = checksum
         self._appending: Final = Appending(access, session_id, locks, checksum)
         self._lease: Lease | None = None
 
@@ -64,7 +65,7 @@ class Writing:
                     raise ConflictError(path, after or "", self._head(answer))
                 case "there":
                     left = self._left(batch, answer)
-                    if not left and not batch.details:
+                    if not left and (answer.has_details or not batch.details):
                         return self._head(answer)
                     batch = Batch(left, batch.details)
                     after = after if left else None
@@ -135,12 +136,11 @@ class Writing:
             StorageError: Nobody can say.
         """
         unknown = StorageError(self._access.path, _WRITE, UNKNOWN, None, UNKNOWN_ADVICE)
-        ids = {entry.id for entry, _ in batch.entries}
-        if not ids:
+        if not batch.entries:
             raise unknown from error
         nothing: tuple[Answer | None, bool] = (None, False)
         try:
-            there, is_over = self._access.ask(_READ, lambda at: self._look_for(at, lease, ids), nothing)
+            there, is_over = self._access.ask(_READ, lambda at: self._look_for(at, lease, batch), nothing)
         except StorageError:
             raise unknown from error
         if there is not None:
@@ -149,24 +149,36 @@ class Writing:
             raise unknown from error
         raise self._lease_gone() from error
 
-    def _look_for(self, cursor: Cursor, lease: Lease, ids: set[str]) -> tuple[Answer | None, bool]:
-        """Those of the entries that are there, and whether the backend that had the lease has ended."""
+    def _look_for(self, cursor: Cursor, lease: Lease, batch: Batch) -> tuple[Answer | None, bool]:
+        """What of a batch is there, and whether the backend that had the lease has ended."""
         cursor.execute(
             "SELECT NOT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND pid = %s)",
             (lease.backend,),
         )
         row = cursor.fetchone()
+        is_over = bool(row and row[0])
         cursor.execute(
             self._access.sql(
                 "SELECT e.id, convert_to(e.line, 'UTF8'), s.last_id FROM {schema}.entries e"
                 " JOIN {schema}.sessions s ON e.session = s.key WHERE s.id = %s AND e.id = ANY(%s)"
             ),
-            (self._session, [key_of(one) for one in ids]),
+            (self._session, [key_of(entry.id) for entry, _ in batch.entries]),
             binary=True,
         )
         found = cursor.fetchall()
-        there = Answer("there", found[0][2], {one[0]: one[1] for one in found}) if found else None
-        return there, bool(row and row[0])
+        if not found:
+            return None, is_over
+        lines = {line.decode() for line in lines_of([body for _, body in batch.details], self._checksum)}
+        cursor.execute(
+            self._access.sql(
+                "SELECT count(DISTINCT d.line) FROM {schema}.details d"
+                " JOIN {schema}.sessions s ON d.session = s.key WHERE s.id = %s AND d.line = ANY(%s)"
+            ),
+            (self._session, list(lines)),
+        )
+        row = cursor.fetchone()
+        has_details = bool(row and row[0] == len(lines))
+        return Answer("there", found[0][2], {one[0]: one[1] for one in found}, has_details), is_over
 
     def _lease_gone(self) -> ConflictError | LogBusyError:
         """The error for who has lost the lease."""
