@@ -74,6 +74,15 @@ def rows_of(admin: psycopg.Connection[Any], sql: str) -> list[tuple[Any, ...]]:
 # ------------------------------------------------------------------------------- extra
 
 
+@pytest.mark.parametrize("wait", [float("inf"), 1e9, 1e-9, 0, -1])
+def test_any_time_to_wait_is_taken(postgres: str, wait: float) -> None:
+    with PostgresStore(postgres, "s", wait=wait) as store, PostgresStore(postgres, "t", wait=wait) as other:
+        other.create()
+        first, second = (new_message({"role": "user", "content": text}) for text in ("one", "two"))
+        store.append(first)
+        assert store.append(second, after=first.id) == second.id
+
+
 def test_nothing_else_loads_the_driver() -> None:
     code = (
         "import sys, transcript_log, transcript_log.cli, transcript_log.aio, transcript_log.stores,"

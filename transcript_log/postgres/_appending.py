@@ -10,7 +10,7 @@ from ..errors import EntryError
 from ._access import Access
 from ._arrays import Byteas, Shorts, Texts
 from ._connections import Cursor
-from ._driver import pq, psycopg
+from ._driver import milliseconds, pq, psycopg
 from ._rows import columns_of, entry_of, key_of, lines_of
 
 __all__ = ["Answer", "Appending", "stored_entries"]
@@ -96,7 +96,7 @@ class Appending:
             details = Byteas(lines_of([body for _, body in records], self._checksum))
         end = None if after is None else key_of(after)
         rest = (end, size, ids, types, boundaries, kept, lines, calls, owners, details)
-        first = (self._session, *self._locks, max(0, round(wait * 1000)), header)
+        first = (self._session, *self._locks, milliseconds(wait), header)
         # After an error inside a transaction nothing could be asked there.
         look = cursor.connection.info.transaction_status != pq.TransactionStatus.IDLE
         try:

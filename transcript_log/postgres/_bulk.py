@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 from ..errors import StorageError
 from ._access import Access
 from ._connections import Cursor, read_committed
-from ._driver import psycopg
+from ._driver import milliseconds, psycopg
 from ._leases import busy_error, held_lease, this_process
 from ._pages import Found, Pages, found_session
 from ._rows import Columns, columns_of, detail_of, key_of, read_entry
@@ -97,7 +97,7 @@ def _put(
     cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", (locks[0],))
     row = cursor.fetchone()
     if not (row and row[0]):
-        cursor.execute("SELECT set_config('lock_timeout', %s, true)", (str(max(1, round(wait * 1000))),))
+        cursor.execute("SELECT set_config('lock_timeout', %s, true)", (str(max(1, milliseconds(wait))),))
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", (locks[0],))
     cursor.execute(
         "SELECT set_config('synchronous_commit', 'on', true)"

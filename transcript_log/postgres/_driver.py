@@ -16,7 +16,16 @@ except ImportError as _error:
 else:
     _cause = None
 
-__all__ = ["NoPostgresError", "conninfo", "is_lost", "pq", "psycopg", "storage_error", "tuple_row"]
+__all__ = [
+    "NoPostgresError",
+    "conninfo",
+    "is_lost",
+    "milliseconds",
+    "pq",
+    "psycopg",
+    "storage_error",
+    "tuple_row",
+]
 
 
 class NoPostgresError(TranscriptError, ImportError):
@@ -42,6 +51,11 @@ def is_lost(connection: psycopg.Connection[object], error: psycopg.Error) -> boo
         return True
     state = error.sqlstate or ""
     return state in _ENDED or state.startswith("08")
+
+
+def milliseconds(seconds: float) -> int:
+    """A time to wait as a setting of the server takes it; for ever is 24 days."""
+    return round(min(max(0.0, seconds * 1000), 2**31 - 1))
 
 
 def storage_error(path: str, doing: str, error: psycopg.Error, advice: str = "") -> StorageError:
