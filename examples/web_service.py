@@ -37,5 +37,4 @@ def work():
 
 
 if __name__ == "__main__":
-    for _ in range(2):
-        Process(target=work).start()
+    [Process(target=work).start() for _ in range(2)]
