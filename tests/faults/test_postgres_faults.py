@@ -370,7 +370,9 @@ def test_a_pool_without_a_free_connection_is_told(postgres: str) -> None:
         store.append(said("one", "a"))
         with (
             pool.connection(),
-            pytest.raises(StorageError, match=r"free in 0\.3 seconds; make the pool larger"),
+            pytest.raises(
+                StorageError, match=r"free in 0\.3 seconds; see that the server runs, or make the pool larger"
+            ),
         ):
             store.append(said("two", "b"))
         assert store.append(said("two", "b")) == "b"

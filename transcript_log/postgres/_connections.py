@@ -333,7 +333,9 @@ class _Pooled:
                 connection: Connection = self._pool.getconn()
             except psycopg_pool.PoolTimeout as error:
                 reason = f"no connection of the pool was free in {self._pool.timeout:g} seconds"
-                raise StorageError(self.path, doing, reason, None, "make the pool larger") from error
+                raise StorageError(
+                    self.path, doing, reason, None, "see that the server runs, or make the pool larger"
+                ) from error
             except psycopg.Error as error:
                 raise storage_error(self.path, doing, error) from error
             if not _has_ended(connection):
