@@ -17,7 +17,7 @@ from ._reading import RESEAL_HEADER, Head, opened, read_head
 from .codec import decode_detail, decode_entry, detail_from_value, entry_from_value
 from .entries import Entry, Json
 from .errors import EntryError
-from .findings import Finding, Severity
+from .findings import FindingList
 from .store import DetailKey, Place, Scan
 
 __all__ = ["decode_leniently", "scan_log"]
@@ -25,35 +25,12 @@ __all__ = ["decode_leniently", "scan_log"]
 T = TypeVar("T")
 
 
-class _Scanner:
+class _Scanner(FindingList):
     """Reads round damage, and writes down what it saw."""
 
     def __init__(self, path: str) -> None:
-        self.path = path
-        self.findings: list[Finding] = []
+        super().__init__(path)
         self.damaged = 0
-
-    def find(
-        self,
-        rule: str,
-        severity: Severity,
-        message: str,
-        at: Place,
-        advice: str = "",
-        entry: str | None = None,
-    ) -> None:
-        self.findings.append(
-            Finding(
-                rule=rule,
-                severity=severity,
-                message=message,
-                advice=advice,
-                path=self.path,
-                line=at[0],
-                offset=at[1],
-                entry=entry,
-            )
-        )
 
     def save(self, fault: Fault, read: Callable[[Json], T]) -> list[T]:
         """The values that fill a damaged line, read; and a finding of what became of it."""

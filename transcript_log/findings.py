@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
-__all__ = ["Change", "ChangeKind", "Finding", "Severity"]
+__all__ = ["Change", "ChangeKind", "Finding", "FindingList", "Severity"]
 
 Severity = Literal["error", "warning", "note"]
 """How bad it is. ``error``: bytes or entries are damaged; ``warning``: a model's API or
@@ -108,3 +108,38 @@ class Change:
 def _names(message: str, name: str) -> bool:
     """Whether a message gives a name as a word of its own."""
     return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", message) is not None
+
+
+class FindingList:
+    """The findings of one log, written down as they are met.
+
+    Args:
+        path: The log.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.findings: Final[list[Finding]] = []
+
+    def find(
+        self,
+        rule: str,
+        severity: Severity,
+        message: str,
+        at: tuple[int, int],
+        advice: str = "",
+        entry: str | None = None,
+    ) -> None:
+        """Add one; ``at`` is the physical line from 1, and where that begins in bytes."""
+        self.findings.append(
+            Finding(
+                rule=rule,
+                severity=severity,
+                message=message,
+                advice=advice,
+                path=self.path,
+                line=at[0],
+                offset=at[1],
+                entry=entry,
+            )
+        )

@@ -9,7 +9,7 @@ from .._collector import collector_paused
 from ..codec import detail_from_value, entry_from_value
 from ..entries import Detail, Entry, Json
 from ..errors import EntryError
-from ..findings import Finding, Severity
+from ..findings import FindingList
 from ..store import DetailKey, Place, Scan
 from ._access import Access
 from ._pages import Found, Pages, RowLine, header_of, missing
@@ -22,33 +22,10 @@ _COPY: Final = (
 )
 
 
-class _Scanner:
+class _Scanner(FindingList):
     def __init__(self, path: str) -> None:
-        self.path: Final = path
-        self.findings: list[Finding] = []
+        super().__init__(path)
         self.damaged = 0
-
-    def find(
-        self,
-        rule: str,
-        severity: Severity,
-        message: str,
-        at: Place,
-        advice: str = "",
-        entry: str | None = None,
-    ) -> None:
-        self.findings.append(
-            Finding(
-                rule=rule,
-                severity=severity,
-                message=message,
-                advice=advice,
-                path=self.path,
-                line=at[0],
-                offset=at[1],
-                entry=entry,
-            )
-        )
 
     def damage(self, reason: str, saved: bool, at: Place, entry: str | None = None) -> None:
         """Tell of a row whose line is not as it was written."""
