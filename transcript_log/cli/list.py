@@ -14,9 +14,8 @@ from ..errors import StorageError
 from ..listing import Listed, list_logs, list_stored, newest_first
 from ..places import AGENTS, Home, agent_homes, list_homes
 from ..stores import SessionUrl, is_url
-from .naming import NoSuchFileError, shown_path
+from .naming import NoSuchFileError, PathType, shown_path
 from .output import counted, echo, echo_json, show_size, show_time
-from .source import PathType
 from .text import one_line
 
 __all__ = ["list_"]

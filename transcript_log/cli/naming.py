@@ -4,20 +4,32 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Final
+from typing import Any, Final
 
 import click
 
+from .._urls import is_misspelt, without_passwords
 from ..errors import StorageError
 from ..places import Found, agent_homes, find_sessions
 from .output import echo
 from .text import one_line
 
-__all__ = ["AmbiguousError", "NoSuchFileError", "may_be_id", "session_named", "shown_path"]
+__all__ = ["AmbiguousError", "NoSuchFileError", "PathType", "may_be_id", "session_named", "shown_path"]
 
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 _SHOWN: Final = 20
 """How many sessions are named where several are meant."""
+
+
+class PathType(click.Path):
+    """A path, taken as it is given: what is wrong with it is told where it is opened."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        path = os.fsdecode(value)
+        if is_misspelt(path):
+            shown = without_passwords(path)
+            self.fail(one_line(f"{shown}: begin the URL of a database with postgresql://"), param, ctx)
+        return path
 
 
 class NoSuchFileError(click.ClickException):

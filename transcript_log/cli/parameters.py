@@ -10,7 +10,8 @@ import click
 
 from ..errors import StorageError
 from ..stores import SessionUrl, is_url
-from .source import FileType, PathType, named_session
+from .naming import PathType
+from .source import FileType, named_session
 from .text import one_line
 
 __all__ = ["DatabaseType", "LocalType", "NewFileType", "OutType", "SourceType"]

@@ -25,9 +25,9 @@ from ..importers.pi import import_pi
 from ..importers.subagents import calls_of_subagents
 from ..jsonl import JsonlStore
 from ..store import DetailKey
-from ..stores import LogStore, SessionUrl, is_misspelt, is_url, open_store, without_passwords
+from ..stores import LogStore, SessionUrl, is_url, open_store
 from ..subagents import SubagentFile, find_subagents, parent_beside
-from .naming import NoSuchFileError, may_be_id, session_named
+from .naming import NoSuchFileError, PathType, may_be_id, session_named
 from .output import echo
 from .text import one_line
 
@@ -35,7 +35,6 @@ __all__ = [
     "FORMAT_NAMES",
     "FileType",
     "Foreign",
-    "PathType",
     "Session",
     "as_given",
     "file_argument",
@@ -90,17 +89,6 @@ class Session:
     packed: bool = False
 
     __hash__ = None  # type: ignore[assignment]  # entries hold dicts
-
-
-class PathType(click.Path):
-    """A path, taken as it is given: what is wrong with it is told where it is opened."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        path = os.fsdecode(value)
-        if is_misspelt(path):
-            shown = without_passwords(path)
-            self.fail(one_line(f"{shown}: begin the URL of a database with postgresql://"), param, ctx)
-        return path
 
 
 def named_session(url: str) -> SessionUrl:
