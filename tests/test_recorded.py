@@ -174,16 +174,16 @@ def test_more_and_fewer_items_are_told() -> None:
 
 def test_the_order_of_keys_and_the_volatile_parts_are_no_departure() -> None:
     session = Session.in_memory()
-    session.add({"role": "user", "content": "Look at /tmp/abc123/a.py"})
+    session.add({"role": "user", "content": "Look at /scratch/one/a.py"})
     script = ["I did."]
     model = ScriptedModel(TARGETS[1], script)
     session.add_response(model(session.context(TARGETS[1]).items), to=session.context(TARGETS[1]))
-    sent = [{"content": "Look at /tmp/xyz/a.py", "role": "user"}]
+    sent = [{"content": "Look at /scratch/two/a.py", "role": "user"}]
     with pytest.raises(DepartureError):
         of(session).model(sent)
 
     def normalize(text: str) -> str:
-        return text.replace("/tmp/abc123", "TMP").replace("/tmp/xyz", "TMP")
+        return text.replace("/scratch/one", "TMP").replace("/scratch/two", "TMP")
 
     recorded = of(session, normalize=normalize)
     recorded.model(sent)
