@@ -139,7 +139,9 @@ def test_a_salvaged_log_can_be_read_whatever_only_others_can_write(path: Path, l
 def test_what_equals_in_python_only_is_no_repeat(path: Path) -> None:
     line = '{"id":"a","timestamp":"2026-01-02T03:04:05Z","type":"message","message":{"n":%s}}\n'
     path.write_bytes(HEADER + "".join(line % number for number in ("1", "true", "1.0")).encode())
-    assert [finding.rule for finding in quick(path).scan().findings] == ["repeated-id", "repeated-id"]
+    found = quick(path).scan().findings
+    assert [finding.rule for finding in found] == ["repeated-id", "repeated-id"]
+    assert all(finding.entry is not None and repr(finding.entry) in finding.message for finding in found)
     quick(path).salvage(apply=True)
     assert [repr(entry.message["n"]) for entry in quick(path).load()] == ["1", "True", "1.0"]  # type: ignore[union-attr]
 
