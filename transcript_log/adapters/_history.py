@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from .. import items
 from ..boundary import NOTHING
@@ -41,10 +41,12 @@ __all__ = [
     "Draft",
     "DraftItem",
     "Kept",
+    "Reading",
     "Spoken",
     "clearing",
     "drafted",
     "provider_of",
+    "read_pieces",
     "recalled",
     "unsaid",
     "why_unsaid",
@@ -234,6 +236,41 @@ class Spoken:
     is_stand_in: bool
 
     __hash__ = None  # type: ignore[assignment]  # items are dicts
+
+
+class Reading(Protocol[M]):
+    """How a framework's messages are made of a history, piece by piece."""
+
+    @property
+    def messages(self) -> list[M]: ...
+
+    @property
+    def changes(self) -> list[Change]: ...
+
+    def take(self, message: M) -> None:
+        """A message of the framework's own."""
+
+    def answer(self, piece: Spoken) -> None:
+        """What a model said."""
+
+    def ask(self, piece: Spoken) -> None:
+        """What anybody else said."""
+
+    def end(self) -> None:
+        """Nothing more comes."""
+
+
+def read_pieces(pieces: Sequence[Kept[M] | Spoken], reading: Reading[M]) -> tuple[list[M], list[Change]]:
+    """The messages of a history, and what of it none of them says."""
+    for piece in pieces:
+        if isinstance(piece, Kept):
+            reading.take(piece.message)
+        elif piece.speech.speaker == "assistant":
+            reading.answer(piece)
+        else:
+            reading.ask(piece)
+    reading.end()
+    return reading.messages, reading.changes
 
 
 @dataclass(frozen=True, slots=True)

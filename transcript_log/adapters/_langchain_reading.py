@@ -11,7 +11,7 @@ from ..apis import _neutral as neutral
 from ..entries import RecordedUsage
 from ..families import target_of
 from ..findings import Change
-from ._history import Kept, Spoken, provider_of, unsaid, why_unsaid
+from ._history import Kept, Spoken, provider_of, read_pieces, unsaid, why_unsaid
 from ._speech import Call, File, Image, Output, Text, Thought
 
 __all__ = ["messages_of"]
@@ -23,16 +23,7 @@ def messages_of(
     pieces: Sequence[Kept[BaseMessage] | Spoken],
 ) -> tuple[list[BaseMessage], list[Change]]:
     """The messages of a history, and what of it none of them says."""
-    reading = _Reading()
-    for piece in pieces:
-        if isinstance(piece, Kept):
-            reading.take(piece.message)
-        elif piece.speech.speaker == "assistant":
-            reading.answer(piece)
-        else:
-            reading.ask(piece)
-    reading.end()
-    return reading.messages, reading.changes
+    return read_pieces(pieces, _Reading())
 
 
 class _Reading:
